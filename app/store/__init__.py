@@ -23,9 +23,8 @@ class Store:
 def build_store(settings: Settings) -> Store:
     """Return the store of these settings; its database is still to be opened."""
     free = settings.free_space_mb * MEGABYTE
-    media = MediaFolder(
-        settings.data_dir / "media", quota=int(settings.files_quota_mb * MEGABYTE), least_free=free
-    )
+    quota = int(settings.files_quota_mb * MEGABYTE)
+    media = MediaFolder(settings.data_dir / "media", quota=quota, least_free=free)
     beside = settings.database.parent if isinstance(settings.database, Path) else settings.data_dir
     return Store(
         Database(settings.database, shared=settings.role != "all"),

@@ -40,6 +40,7 @@ Choice = Literal["yes", "always", "trust", "no", "details", "offline"]
 # Written answers that decide nothing: the question is asked again, with the whole card or without internet.
 ASKS_AGAIN: frozenset[str] = frozenset(("details", "offline"))
 State = Literal["open", "yes", "no", "expired", "failed"]
+Reader = Callable[[str], Choice | None]  # of a whole message
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ def take_reply(
     conn: Connection,
     conversation: str,
     now: float,
-    read: Callable[[str], Choice | None],
+    read: Reader,
     quiet: float = 0.0,
     longest: float = 0.0,
     *,
@@ -284,9 +285,7 @@ def take_reply(
     return _take_words(conn, conversation, waiting, now, quiet, longest, only_last)
 
 
-def _waiting_messages(
-    conn: Connection, conversation: str, read: Callable[[str], Choice | None]
-) -> list[_Message]:
+def _waiting_messages(conn: Connection, conversation: str, read: Reader) -> list[_Message]:
     """Return the waiting messages, buttons and reactions first."""
     rows = conn.execute(
         "SELECT inbox.seq, inbox.kind, inbox.person_id AS person, inbox.received_at AS at, m.id, m.wamid,"
@@ -299,7 +298,7 @@ def _waiting_messages(
     return [_message(conn, row, read) for row in rows]
 
 
-def _message(conn: Connection, row: Row, read: Callable[[str], Choice | None]) -> _Message:
+def _message(conn: Connection, row: Row, read: Reader) -> _Message:
     payload = orjson.loads(row["payload"])
     is_said = row["said_as"] == "text" or (payload.get("attachment") or {}).get("voice")
     is_own = row["said_as"] == "reaction" or (

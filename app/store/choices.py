@@ -23,13 +23,11 @@ def option_id(choice: str, number: int) -> str:
     return f"{PRESSED}{choice}:{number}"
 
 
-def offer(
-    conn: Connection, choice: str, conversation: Conversation, options: Sequence[str], now: float
-) -> None:
+def offer(conn: Connection, choice: str, where: Conversation, options: Sequence[str], now: float) -> None:
     """Keep a choice that is being asked; an earlier one of the conversation is over."""
-    withdraw(conn, conversation.id)
+    withdraw(conn, where.id)
     asked = {"options": orjson.dumps(list(options)).decode(), "state": "open", "created_at": now}
-    insert(conn, "choices", or_skip=True, id=choice, **conversation.columns, **asked)
+    insert(conn, "choices", or_skip=True, id=choice, **where.columns, **asked)
 
 
 def withdraw(conn: Connection, conversation: str) -> None:

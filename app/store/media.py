@@ -238,13 +238,11 @@ class WaitingFile:
     person: KnownPerson
 
 
-def expect_file(conn: Connection, conversation: Conversation, row: int, message: Inbound, now: float) -> None:
+def expect_file(conn: Connection, where: Conversation, row: int, message: Inbound, now: float) -> None:
     """Note that a message's file is to be fetched and read before the message is taken up."""
     if message.attachment is None or message.kind not in READABLE:
         return
-    insert(
-        conn, "attachments", or_skip=True, message_id=row, **conversation.columns, state="new", created_at=now
-    )
+    insert(conn, "attachments", or_skip=True, message_id=row, **where.columns, state="new", created_at=now)
 
 
 def is_file_awaited(conn: Connection, messages: Sequence[int]) -> bool:

@@ -103,9 +103,7 @@ def _copy(table: Table, reading: Connection, engine: Engine, writing: Connection
     return count
 
 
-def _batches(
-    connection: Connection, table: Table, after: tuple[Any, ...] = ()
-) -> Iterator[list[tuple[Any, ...]]]:
+def _batches(conn: Connection, table: Table, after: tuple[Any, ...] = ()) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows behind a key, in the order of their keys.
 
     U+FFFD stands in place of U+0000, which PostgreSQL cannot hold in a text.
@@ -115,7 +113,7 @@ def _batches(
     while True:
         behind = f" WHERE ({key}) > ({placeholders(after)})" if after else ""
         select = f"SELECT {', '.join(table.columns)} FROM {table.name}{behind} ORDER BY {key} LIMIT {BATCH}"
-        rows = connection.execute(select, after).fetchall()
+        rows = conn.execute(select, after).fetchall()
         if not rows:
             return
         yield [tuple(v.replace("\0", "\ufffd") if isinstance(v, str) else v for v in row) for row in rows]

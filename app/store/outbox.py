@@ -372,9 +372,8 @@ def fail(
 
 def recover(conn: Connection, due: float, living: Sequence[int] = ()) -> int:
     """Mark what no `living` worker has on the wire any more as of unknown outcome until `due`."""
-    on_the_wire = (
-        f"sending_at IS NOT NULL AND {UNSENT} AND (worker IS NULL OR worker NOT IN ({placeholders(living)}))"
-    )
+    is_alone = f"(worker IS NULL OR worker NOT IN ({placeholders(living)}))"
+    on_the_wire = f"sending_at IS NOT NULL AND {UNSENT} AND {is_alone}"
     return update(conn, "outbox", on_the_wire, *living, state="unknown", sending_at=None, due_at=due)
 
 

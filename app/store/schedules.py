@@ -164,22 +164,14 @@ def _queue_turn(conn: Connection, due: Due, now: float) -> None:
         "late": round(max(now - schedule.next_at, 0)),  # quiet hours make none late
         "taint": schedule.taint.splitlines(),
     }
-    payload = orjson.dumps({"details": details}).decode()
-    message = outbox.add_message(
-        conn,
-        where,
-        "in",
-        "scheduled",
-        schedule.text,
-        now,
-        wamid=schedule.source,
-        payload=payload,
-        recalled=1,  # as if it were indexed: recall looks in what was said
-    )
-    if message:
-        insert(
-            conn, "inbox", message_id=message, **where.columns, kind="scheduled", received_at=now, due_at=now
-        )
+    columns = {
+        "wamid": schedule.source,
+        "payload": orjson.dumps({"details": details}).decode(),
+        "recalled": 1,  # as if it were indexed: recall looks in what was said
+    }
+    row = outbox.add_message(conn, where, "in", "scheduled", schedule.text, now, **columns)
+    if row:
+        insert(conn, "inbox", message_id=row, **where.columns, kind="scheduled", received_at=now, due_at=now)
 
 
 def _runs(schedule: str) -> tuple[str, str]:

@@ -152,10 +152,8 @@ def last_day(conn: Connection, now: float) -> Day:
     begun = Counter[int]()
     for at, _, count in turns:
         begun[at] += count
-    answers = conn.execute(
-        f"SELECT done_at - created_at {lately} AND outcome = 'answered' ORDER BY 1", (since, first)
-    )
-    took = [row[0] for row in answers]
+    answers = f"SELECT done_at - created_at {lately} AND outcome = 'answered' ORDER BY 1"
+    took = [seconds for (seconds,) in conn.execute(answers, (since, first))]
     hours = [
         Hour(one * HOUR_SECONDS, counts.get((one, "in"), 0), counts.get((one, "out"), 0), begun[one])
         for one in range(hour, hour + HOURS)
