@@ -65,12 +65,6 @@ class CatalogSnapshot:
         """Return the skills that a person may use."""
         return {name: skill for name, skill in self.skills.items() if may_use(person, skill.audience)}
 
-    def tool_categories(self, person: Person) -> Mapping[str, str]:
-        """Return the tools that a person may be offered, sorted, with their categories."""
-        return {
-            name: one for name, one in self.categories.items() if may_use(person, self.tools[name].audience)
-        }
-
     def servers_of(self, person: Person) -> Iterable[ServerTools]:
         """Return the servers that have a tool for this person."""
         return (

@@ -231,8 +231,9 @@ class ToolCatalog:
         return tuple(name for name in named if name not in self._snapshot.trusted)
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
-        """Return the tools that a person may be offered, with their categories."""
-        return self._snapshot.tool_categories(person)
+        """Return the tools that a person may be offered, sorted, with their categories."""
+        of = self._snapshot
+        return {name: one for name, one in of.categories.items() if may_use(person, of.tools[name].audience)}
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
         """Return name and description of every skill and server that a person may use."""
