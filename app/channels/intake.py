@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import structlog
@@ -23,7 +22,7 @@ from app.ops.health import Metrics
 from app.phones import mask
 from app.store import alerts, approvals, inbox
 from app.store.database import Connection, Database, keep_meta
-from app.store.inbox import ClassifiedMessage, IntakeResult, IntakeRules
+from app.store.inbox import IntakeResult
 from app.text import Private
 from app.turns.inbound import classify_inbound
 from app.turns.scheduler import TurnScheduler
@@ -64,9 +63,18 @@ class Intake:
         rules, now = self._access.intake_rules(self._access.realm), time.time()
         webhook = _without_old(webhook, now)
         classified = [classify_inbound(message) for message in webhook.messages]
-        written = self._store.tx(
-            lambda conn: _receive(conn, rules, webhook, classified, now), then=self._after_webhook
-        )
+
+        def take(conn: Connection) -> IntakeResult:
+            taken = inbox.take_in(conn, rules, classified, webhook, now)
+            for effect in taken.applied:
+                if effect.error and not effect.again:
+                    code, error = effect.code, f"{effect.code} {effect.error}"
+                    kind = "send" if THEN.get(code) == "hold" else "undelivered"  # hold: all others fail too
+                    text = lazy("WhatsApp could not deliver a message: {error}", error=error)
+                    alerts.raise_alert(conn, f"{kind}:{code}", text, now)
+            return taken
+
+        written = self._store.tx(take, then=self._after_webhook)
         await asyncio.wait_for(asyncio.shield(written), COMMIT_SECONDS)
 
     async def handshake_came(self) -> None:
@@ -112,25 +120,6 @@ def _without_old(webhook: Webhook, now: float) -> Webhook:
     told = [Unreadable("older than 8 days by its own time", asdict(message)) for message in old]
     fresh = [message for message in webhook.messages if message not in old]
     return replace(webhook, messages=fresh, unreadable=[*webhook.unreadable, *told])
-
-
-def _receive(
-    conn: Connection,
-    rules: IntakeRules,
-    webhook: Webhook,
-    classified: Sequence[ClassifiedMessage],
-    now: float,
-) -> IntakeResult:
-    taken = inbox.take_in(conn, rules, classified, webhook, now)
-    for effect in taken.applied:
-        if effect.error and not effect.again:
-            text = lazy(
-                "WhatsApp could not deliver a message: {error}", error=f"{effect.code} {effect.error}"
-            )
-            fails_all = THEN.get(effect.code) == "hold"
-            kind = "send" if fails_all else "undelivered"
-            alerts.raise_alert(conn, f"{kind}:{effect.code}", text, now)
-    return taken
 
 
 def _log(taken: IntakeResult) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -112,9 +113,10 @@ class WhatsAppChannel:
         width = BUTTON_TITLE if len(options) <= MOST_BUTTONS else ROW_TITLE
         lines = [f"{number}. {title}" for number, title in enumerate(titles, 1)]
         is_short = len(set(titles)) == len(titles) and all(len(title) <= width for title in titles)
-        body = settle(literal(question if is_short else "\n\n".join([question, "\n".join(lines)])))
+        listed = settle(literal("\n".join([question, "", *lines])))
+        body = settle(literal(question)) if is_short else listed
         if len(options) > MOST_ROWS or len(body) > BUTTONS_BODY:
-            return [Outgoing(settle(literal(f"{question}\n\n" + "\n".join(lines)))[:TEXT_LIMIT])]
+            return [Outgoing(listed[:TEXT_LIMIT])]
         shown = tuple(
             Button(option.id, option.title if is_short else _cut(line, width))
             for option, line in zip(options, lines, strict=True)
@@ -129,15 +131,13 @@ class WhatsAppChannel:
         if isinstance(media, Refused):
             return media
         result = await self._post(message_body(to, message, outbox_id, media))
-        other = other_form(to.phone)
-        if isinstance(result, Refused) and result.code == NOT_ON_TEST_LIST and other:
-            there = Address(other, to.user_id, to.group)
-            again = await self._post(message_body(there, message, outbox_id, media))
-            if isinstance(again, Accepted):
-                return Accepted(again.message_id, phone=other)
-            if not isinstance(again, Refused):
-                return again
-        return result
+        is_unlisted = isinstance(result, Refused) and result.code == NOT_ON_TEST_LIST
+        if not is_unlisted or not (other := other_form(to.phone)):
+            return result
+        again = await self._post(message_body(replace(to, phone=other), message, outbox_id, media))
+        if isinstance(again, Accepted):
+            return replace(again, phone=other)
+        return result if isinstance(again, Refused) else again
 
     async def fetch(self, media_id: str, target: Path, limit: int) -> None:
         """Write a file that somebody sent into `target`. Raises FetchFailed.
