@@ -298,7 +298,7 @@ async def _install(
         raise
     if plan.name != wanted["name"]:
         raise RecadoError(f"{entry.name} is installed already, as {plan.name}; remove that one first")
-    text = CardWriter.of(settings).whole("en", plan)
+    text = CardWriter(settings).whole("en", plan)
     show(text.text)
     if asks:
         need_yes(text.question, "nothing was installed")

@@ -312,7 +312,7 @@ async def install_skill(settings: Settings, address: str, transport: Transport) 
         candidate = await installer.propose(address)
     finally:
         await transport.close()
-    text = CardWriter.of(settings).whole("en", candidate)
+    text = CardWriter(settings).whole("en", candidate)
     show(text.text)
     if candidate.tools:
         unasked = "CONFIRMATION_MODE is yolo: its tools will run without asking."

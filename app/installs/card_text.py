@@ -61,30 +61,23 @@ class CardText:
     question: str
 
 
-@dataclass(frozen=True)
 class CardWriter:
-    """Writes cards; if not `sandboxed`, code that came from an address would run unconfined.
+    """Writes cards; a `model` translates what authors say."""
 
-    `mode` is the mode of confirmation; folders in `workspace` are named as its owner knows them. A `model`
-    translates what authors say.
-    """
-
-    sandboxed: bool
-    mode: str
-    workspace: Path = Path()
-    model: Model | None = None
-
-    @classmethod
-    def of(cls, settings: Settings, model: Model | None = None) -> "CardWriter":
-        """Make the writer for an assistant's settings."""
-        is_sandboxed = settings.sandbox != "off"
-        return cls(is_sandboxed, settings.confirmation_mode, settings.workspace_dir.resolve(), model)
+    def __init__(self, settings: Settings, model: Model | None = None) -> None:
+        self.workspace = settings.workspace_dir.resolve()  # its folders are named as their owner knows them
+        self._sandboxed = settings.sandbox != "off"  # else code that came from an address runs unconfined
+        self._mode = settings.confirmation_mode
+        self._model = model
 
     async def short(self, language: str, candidate: Candidate, room: int = PHONE_CHARACTERS) -> CardText:
         """Write what an owner must know before a yes, with the question in about `room` characters."""
         words, question = _Words(language, True), _question(language, candidate)
         lines = [fact.line for fact in self._facts(words, candidate) if fact.is_vital]
-        lines += [self.kinds_of_yes(language, candidate), _more_to_write(language, candidate)]
+        more = say(language, "Write “details” to see all of it.")
+        if isinstance(candidate, Plan) and candidate.grants.network:
+            more = say(language, "Write “details” to see all of it, “no internet” to install it without.")
+        lines += [self._kinds_of_yes(language, candidate), more]
         rest = "\n".join(filter(None, lines))
         about = await self._translated(language, candidate.description)
         left = room - len(candidate.name) - len(rest) - len(question) - len(":  “”…\n\n\n")
@@ -96,20 +89,20 @@ class CardWriter:
         """Write all that is approved, and what each kind of yes means; blocks for a large skill."""
         facts = self._facts(_Words(language, False), candidate)
         told = [line for fact in facts for line in (fact.line, *fact.details)]
-        lines = [_title(language, candidate), *told, self.kinds_of_yes(language, candidate)]
+        lines = [_title(language, candidate), *told, self._kinds_of_yes(language, candidate)]
         question = f"{_question(language, candidate)} ({candidate.subject[:12]})"
         return CardText("\n".join(filter(None, lines)), question)
 
-    def kinds_of_yes(self, language: str, candidate: Candidate) -> str:
+    def _kinds_of_yes(self, language: str, candidate: Candidate) -> str:
         """Say what each kind of yes means for its tools; "" for a skill without tools."""
         if isinstance(candidate, SkillCard) and not candidate.tools:
             return ""
-        if self.mode == "yolo":
+        if self._mode == "yolo":
             return say(
                 language,
                 "I am set to ask about no tool (CONFIRMATION_MODE=yolo): its calls run without a question.",
             )
-        if self.mode == "confirm-all":
+        if self._mode == "confirm-all":
             return say(language, "I am set to ask about every tool: I ask before each of its calls.")
         if isinstance(candidate, SkillCard):
             return say(
@@ -124,18 +117,18 @@ class CardWriter:
 
     def _facts(self, words: "_Words", candidate: Candidate) -> Iterator[Fact]:
         if isinstance(candidate, SkillCard):
-            return _skill_facts(words, candidate, self.sandboxed)
-        return _server_facts(words, candidate, self.workspace if self.sandboxed else None)
+            return _skill_facts(words, candidate, self._sandboxed)
+        return _server_facts(words, candidate, self.workspace if self._sandboxed else None)
 
     async def _translated(self, language: str, text: str) -> str:
         """Return the text in a language; unchanged if it is in that language, or no model translates it."""
-        if self.model is None or not text or detect_language(text) == language:
+        if self._model is None or not text or detect_language(text) == language:
             return text
         order = {"role": "system", "content": _TRANSLATE.format(language=_LANGUAGES[language])}
         data = {"role": "user", "content": text[:LONGEST_TRANSLATED]}
         try:
             async with asyncio.timeout(TRANSLATE_SECONDS):
-                answer = await self.model.complete(ModelRequest("answer", [order, data], said=text))
+                answer = await self._model.complete(ModelRequest("answer", [order, data], said=text))
         except (ModelError, TimeoutError) as error:
             log.info("a description was not translated", why=type(error).__name__)
             return text
@@ -217,12 +210,6 @@ def _question(language: str, candidate: Candidate) -> str:
     if is_update:
         return say(language, "Update the server {name}?", name=name)
     return say(language, "Install the server {name}?", name=name)
-
-
-def _more_to_write(language: str, candidate: Candidate) -> str:
-    if isinstance(candidate, Plan) and candidate.grants.network:
-        return say(language, "Write “details” to see all of it, “no internet” to install it without.")
-    return say(language, "Write “details” to see all of it.")
 
 
 def _skill_facts(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fact]:

@@ -67,7 +67,7 @@ class Installs:
         model: Model | None,
     ) -> None:
         self._data_dir = settings.data_dir
-        self.writer = CardWriter.of(settings, model)
+        self.writer = CardWriter(settings, model)
         self.skills = SkillInstalls(SkillInstaller(settings, transport), self.writer, catalog)
         installer, directory = ServerInstaller(settings, sandbox, catalog), Directory(settings, transport)
         self.servers = ServerInstalls(installer, directory, servers, self.writer)

@@ -77,6 +77,7 @@ CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
 _KEEP = (
     "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
 )
+_INDEX = "INSERT INTO stems (rowid, own_name, title, description, publisher) VALUES (?, ?, ?, ?, ?)"
 _FIND = (
     "SELECT e.raw, -bm25(stems, 3, 2, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
     " WHERE stems MATCH ? ORDER BY score DESC, e.name LIMIT ?"
@@ -191,9 +192,18 @@ class Directory:
                 raise RegistryError(self.trouble or late)
 
     def _found(self, words: str) -> list[Entry]:
+        """Sort what is found: by how well the name fits, those about as good as the best, the installable."""
         wanted = _with_topics(_search_words(words[:WORDS_CHARACTERS]))
-        ordered = _in_order(self._mirror.find(wanted, RANKED), frozenset([*wanted, *map(stem, wanted)]))
+        stems = frozenset([*wanted, *map(stem, wanted)])
+        found = self._mirror.find(wanted, RANKED)
+        best = max((score for _, score in found), default=1.0)
+
+        def place(one: tuple[Entry, float]) -> tuple[int, bool, bool, float, str]:
+            entry, score = one
+            return _distance(entry, stems), score < _CLOSE * best, entry.choice is None, -score, entry.name
+
         named = self._mirror.entry(words.strip())
+        ordered = [entry for entry, score in sorted(found, key=place) if score >= _WORTH * best]
         return list(dict.fromkeys([*([named] if named else []), *ordered]))[:MAX_CHOICES]
 
     def _fetching(self) -> "asyncio.Task[None]":
@@ -276,18 +286,7 @@ def _with_topics(said: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*listed, *topics]))
 
 
-def _in_order(found: Sequence[tuple[Entry, float]], wanted: frozenset[str]) -> list[Entry]:
-    """Sort the answers: by how well their name fits, those about as good as the best, the installable."""
-    best = max((score for _, score in found), default=1.0)
-
-    def place(one: tuple[Entry, float]) -> tuple[int, bool, bool, float, str]:
-        entry, score = one
-        return _name_distance(entry, wanted), score < _CLOSE * best, entry.choice is None, -score, entry.name
-
-    return [entry for entry, score in sorted(found, key=place) if score >= _WORTH * best]
-
-
-def _name_distance(entry: Entry, wanted: frozenset[str]) -> int:
+def _distance(entry: Entry, wanted: frozenset[str]) -> int:
     """Rate how far a name is from the wanted words.
 
     0 or 1 if it says nothing else (0 if its publisher has that name too, or is the protocol's own project),
@@ -393,9 +392,17 @@ class _Mirror:
         with self._opened() as connection:
             for one in page:
                 entry, raw = read_entry(one), json.dumps(one).encode()
-                if entry is not None and len(raw) <= ENTRY_BYTES:
-                    (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
-                    _index(connection, id, entry)
+                if entry is None or len(raw) > ENTRY_BYTES:
+                    continue
+                (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
+                connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
+                if entry.reason is not None and entry.reason.code == "DELETED":
+                    continue
+                title, description = (_NAMESPACE.sub(" ", text) for text in (entry.title, entry.description))
+                texts = (entry.own_name, title, description, entry.publisher)
+                # github, and git, hub
+                stems = [" ".join([*terms(text.lower()), *terms(text)]) for text in texts]
+                connection.execute(_INDEX, (id, *stems))
 
     def finish(self, began: float) -> None:
         """Note that the last page is in, of a fetch that began at that time."""
@@ -441,16 +448,6 @@ class _Mirror:
         except sqlite3.DatabaseError as error:
             self._path.unlink(missing_ok=True)
             raise RegistryError("the list of servers was damaged, and is fetched anew: ask again") from error
-
-
-def _index(connection: sqlite3.Connection, id: int, entry: Entry) -> None:
-    connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
-    if entry.reason is None or entry.reason.code != "DELETED":
-        title, description = (_NAMESPACE.sub(" ", text) for text in (entry.title, entry.description))
-        texts = (entry.own_name, title, description, entry.publisher)
-        stems = (" ".join([*terms(text.lower()), *terms(text)]) for text in texts)  # github, and git, hub
-        columns = "rowid, own_name, title, description, publisher"
-        connection.execute(f"INSERT INTO stems ({columns}) VALUES (?, ?, ?, ?, ?)", (id, *stems))
 
 
 class _Smithery:

@@ -84,7 +84,12 @@ async def install_package(package: Package, folder: Path, downloads: "Downloads"
     (folder / "package.json").write_text(json.dumps(described), encoding="utf-8")
     npm = shutil.which("npm") or "npm"
     await downloads.run([npm, "install", *FORMS["npm_flags"], "--prefix", str(folder)])
-    _check_npm_lock(json.loads((folder / "package-lock.json").read_bytes()))
+    lock = json.loads((folder / "package-lock.json").read_bytes())
+    for path, one in lock["packages"].items():  # each from a registry with a hash, or inside one that is
+        is_hashed = one.get("inBundle") or one.get("integrity")
+        is_fetched = one.get("resolved", "https:").startswith("http")
+        if path and (one.get("link") or not is_hashed or not is_fetched):
+            raise InstallError("NOT_INSTALLABLE", f"{path} is no package of the registry")
     return _npm_program(package, folder)
 
 
@@ -241,16 +246,6 @@ def _chosen_file(programs: JSON, own: str) -> str:
     if not isinstance(file, str):
         raise _no_program(f"it has {len(files)} programs, and none of its own name")
     return file
-
-
-def _check_npm_lock(lock: JSON) -> None:
-    """Raise `InstallError` unless each package came from a registry with a hash, or inside one that did."""
-    for path, one in lock["packages"].items():
-        is_hashed = one.get("inBundle") or one.get("integrity")
-        if path and (
-            one.get("link") or not is_hashed or not one.get("resolved", "https:").startswith("http")
-        ):
-            raise InstallError("NOT_INSTALLABLE", f"{path} is no package of the registry")
 
 
 def _pip_lock(report: JSON) -> str:

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -212,9 +212,11 @@ def is_written_in(address: str, texts: Iterable[str]) -> bool:
     The folder behind a `#` chooses what is fetched: it must stand there too.
     """
     wanted = _normal(address)
-    return wanted is not None and any(
-        _normal(found) == wanted for text in texts for found in _addresses_in(text)
-    )
+    for match in (match for text in texts for match in _ADDRESS.finditer(text)):
+        found = match[0] if "://" in match[0] else f"https://{match[0]}"
+        if wanted is not None and wanted in (_normal(found), _normal(found.rstrip(_AROUND))):
+            return True
+    return False
 
 
 def _home(data_dir: Path, name: str) -> Path:
@@ -223,13 +225,6 @@ def _home(data_dir: Path, name: str) -> Path:
             "UNAVAILABLE", f"{name!r} is no skill's name: lowercase letters, digits and single hyphens"
         )
     return data_dir / "skills" / name
-
-
-def _addresses_in(text: str) -> Iterator[str]:
-    for match in _ADDRESS.finditer(text):
-        found = match[0] if "://" in match[0] else f"https://{match[0]}"
-        yield found
-        yield found.rstrip(_AROUND)
 
 
 def _normal(address: str) -> tuple[str, str] | None:

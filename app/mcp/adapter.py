@@ -5,7 +5,7 @@ import binascii
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -112,22 +112,19 @@ def describe_server(server: ServerDefinition, tools: Sequence[Mapping[str, JSON]
 
 def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     """Return hidden characters and orders to the model in a definition, each once."""
-    texts = "\n.\n".join(_texts({key: raw.get(key) for key in PINNED}))
-    found = find({"tool.md": texts.encode("utf-8", "replace")})
-    told = (one for one in found if one.kind in ("hidden-text", "instruction"))
-    return tuple({(one.kind, one.excerpt): one for one in told}.values())
-
-
-def _texts(value: JSON) -> Iterator[str]:
-    waiting = [value]
+    texts: list[str] = []
+    waiting: list[JSON] = [raw.get(key) for key in PINNED]
     while waiting:
         part = waiting.pop()
         if isinstance(part, str):
-            yield part
+            texts.append(part)
         elif isinstance(part, Mapping):
             waiting += (*part.values(), *part)
         elif isinstance(part, list):
             waiting += part
+    found = find({"tool.md": "\n.\n".join(texts).encode("utf-8", "replace")})
+    told = (one for one in found if one.kind in ("hidden-text", "instruction"))
+    return tuple({(one.kind, one.excerpt): one for one in told}.values())
 
 
 def offered_name(server: str, tool: str, *, is_marked: bool = False) -> str:

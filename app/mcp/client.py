@@ -241,23 +241,22 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
             "resultType": "complete",
             "nextCursor": cursor if isinstance(cursor, str) else None,
         }
+        revision = self.revision or LATEST_HANDSHAKE_VERSION
         tools: list[dict[str, JSON]] = []
         dropped: list[tuple[str, str]] = []
         for raw in listed[:MAX_TOOLS] if isinstance(listed, list) else []:
             name = raw.get("name") if isinstance(raw, dict) else None
-            if why := why_unusable(raw) or self._type_fault(page, raw):
+            why = why_unusable(raw)
+            try:
+                if not why:
+                    validate_server_result("tools/list", revision, page | {"tools": [raw]})
+            except ValidationError as error:
+                why = first_fault(error)
+            if why:
                 dropped.append((name[:MAX_NAME] if isinstance(name, str) else "?", why[:MAX_NAME]))
             else:  # what is not checked may be of any size
                 tools.append({key: raw[key] for key in PINNED if key in raw})
         return page | {"tools": tools, "_meta": {_RAW: (tools, dropped)}}
-
-    def _type_fault(self, page: dict[str, JSON], raw: JSON) -> str:
-        revision = self.revision or LATEST_HANDSHAKE_VERSION
-        try:
-            validate_server_result("tools/list", revision, page | {"tools": [raw]})
-        except ValidationError as error:
-            return _describe(error)
-        return ""
 
 
 def _describe(error: Exception) -> str:

@@ -148,7 +148,17 @@ class Secrets:
 
     def put(self, server: str, name: str, value: str) -> None:
         """Keep a secret, in place of one of that name. Raises FileError for what cannot be one."""
-        _check(name, value)
+        if not _VARIABLE.fullmatch(name):
+            raise FileError(f"{name[:80]!r} is no variable's name: letters, digits and _, not a digit first")
+        if is_own(name):
+            raise FileError(
+                f"{name} is a setting of this assistant, which no server is given: write "
+                f"${{SERVER_{name.upper()}}} in the server's entry and give that one"
+            )
+        if not value:
+            raise FileError(f"the value of {name} is empty")
+        if len(value) > LONGEST_SECRET or "\0" in value:
+            raise FileError(f"the value of {name} has at most {LONGEST_SECRET} characters, none of them NUL")
         path = self._path(server)
         with _writing(path):
             kept = {**self._read(server), name: value}
@@ -174,20 +184,6 @@ class Secrets:
         if not is_server_name(server):
             raise FileError(f"{server[:60]!r} is no server's name: {NAME_RULE}")
         return self.folder / server
-
-
-def _check(name: str, value: str) -> None:
-    if not _VARIABLE.fullmatch(name):
-        raise FileError(f"{name[:80]!r} is no variable's name: letters, digits and _, not a digit first")
-    if is_own(name):
-        raise FileError(
-            f"{name} is a setting of this assistant, which no server is given: write "
-            f"${{SERVER_{name.upper()}}} in the server's entry and give that one"
-        )
-    if not value:
-        raise FileError(f"the value of {name} is empty")
-    if len(value) > LONGEST_SECRET or "\0" in value:
-        raise FileError(f"the value of {name} has at most {LONGEST_SECRET} characters, none of them NUL")
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,19 +200,16 @@ class Sandbox:
         real, identity = _opened(granted)
         if granted.absolute().is_relative_to(self._workspace) and not real.is_relative_to(self._workspace):
             raise ValueError(f"{granted} is a link out of the workspace")  # another server may have made it
-        self._check_grant(real)
-        return f"{FOLDER}{identity}:{granted.absolute()}"
-
-    def _check_grant(self, folder: Path) -> None:
         ours = (*self._own, Path(sys.prefix))
         for place in (*self._private, *ours):
-            if place.is_relative_to(folder):
-                raise ValueError(f"{folder} holds {place}, which is not for code from elsewhere")
-        in_workspace = folder.is_relative_to(self._workspace)
+            if place.is_relative_to(real):
+                raise ValueError(f"{real} holds {place}, which is not for code from elsewhere")
+        in_workspace = real.is_relative_to(self._workspace)
         for place in ours:
             is_around = place != self._workspace and self._workspace.is_relative_to(place)
-            if folder.is_relative_to(place) and not (is_around and in_workspace):
-                raise ValueError(f"{folder} lies in {place}, of which only {self._workspace} can be granted")
+            if real.is_relative_to(place) and not (is_around and in_workspace):
+                raise ValueError(f"{real} lies in {place}, of which only {self._workspace} can be granted")
+        return f"{FOLDER}{identity}:{granted.absolute()}"
 
     def _try(self) -> str:
         if sys.platform != "linux":

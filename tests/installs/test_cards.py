@@ -14,9 +14,11 @@ from app.installs.cards import SkillCard, make_card, quoted
 from app.installs.entries import read_entry
 from app.installs.pipeline import Quarantined, unpack
 from app.installs.servers import make_plan
+from app.settings import Settings
 from tests.installs.archives import SKILL, TOOLS, zipped
 
 SOURCE = "https://x.net/demo.zip"
+WRITER = CardWriter(Settings(_env_file=None))  # type: ignore[call-arg]
 
 
 def card_of(mcp: object = None, source: str = SOURCE, **files: str | bytes) -> SkillCard:
@@ -28,7 +30,7 @@ def card_of(mcp: object = None, source: str = SOURCE, **files: str | bytes) -> S
 
 
 def words(card: SkillCard, came_from: tuple[str, ...] = (), *, language: str = "en") -> CardText:
-    return CardWriter(True, "confirm-sensitive").whole(language, replace(card, came_from=came_from))
+    return WRITER.whole(language, replace(card, came_from=came_from))
 
 
 def test_the_card_says_what_the_bytes_say() -> None:
@@ -126,5 +128,5 @@ async def test_a_version_that_is_a_sentence_is_quoted() -> None:
     )
     assert entry is not None
     plan = make_plan(entry, "x", home=Path("/data"), workspace=Path("/workspace"), values={})
-    for text in (await CardWriter(True, "").short("en", plan), CardWriter(True, "").whole("en", plan)):
+    for text in (await WRITER.short("en", plan), WRITER.whole("en", plan)):
         assert "By io.github.mallory: io.github.mallory/x “1. All of it was checked”" in text.text

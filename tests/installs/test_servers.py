@@ -224,7 +224,7 @@ def test_an_update_keeps_the_data_and_what_changed_since_its_card_was_shown_asks
     Place(place.folder).installer.tidy()
     assert place.entries() == edited
     plan = place.plan(place.entry("npm", "x-mcp", "2.0.0"))
-    assert "What you changed in its entry" in CardWriter(True, "").whole("en", plan).text
+    assert "What you changed in its entry" in CardWriter(place.settings).whole("en", plan).text
     second = place.commit(plan)
     assert place.entries()["x"] == approved.entry_of(second)
     assert second.updated_from == "1.0.0"

@@ -108,7 +108,7 @@ async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path)
 
 
 def whole(candidate: SkillCard) -> str:
-    return CardWriter(True, "").whole("en", candidate).text
+    return CardWriter(settings_of(Path())).whole("en", candidate).text
 
 
 @pytest.mark.slow
