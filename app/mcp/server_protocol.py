@@ -77,15 +77,23 @@ class ServerProtocol:
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, as an ASGI application."""
-        answer = _Response(send)
+        has_begun = False
+
+        async def pass_on(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
         with anyio.CancelScope() as exchange:
             self._exchanges.add(exchange)
             try:
-                await self._sessions.handle_request(scope, receive, answer.send)
+                await self._sessions.handle_request(scope, receive, pass_on)
             finally:
                 self._exchanges.discard(exchange)
-        if exchange.cancelled_caught:
-            await answer.end(scope, receive)
+        if exchange.cancelled_caught and has_begun:
+            await send({"type": "http.response.body"})
+        elif exchange.cancelled_caught:
+            await Response("the server is stopping", 503)(scope, receive, send)
 
     async def _run(self, ready: asyncio.Event) -> None:
         async with self._sessions.run():  # the SDK's task group belongs to one task
@@ -112,22 +120,6 @@ class ServerProtocol:
 
     def _input_schema(self, name: str) -> dict[str, JSON] | None:
         return next((tool.input_schema for tool in self._provider.tools if tool.name == name), None)
-
-
-class _Response:
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._begun = False
-
-    async def send(self, message: Message) -> None:
-        self._begun = True
-        await self._send(message)
-
-    async def end(self, scope: Scope, receive: Receive) -> None:
-        if self._begun:
-            await self._send({"type": "http.response.body"})
-        else:
-            await Response("the server is stopping", 503)(scope, receive, self._send)
 
 
 def _definition(tool: Tool) -> types.Tool:
