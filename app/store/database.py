@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import structlog
 
@@ -18,6 +18,9 @@ from app.errors import StoreError
 from app.i18n import program
 from app.store.migrations import UNFINISHED
 from app.store.sqlite import FilesGoneError, SQLite
+
+if TYPE_CHECKING:
+    from app.store.postgres import Heartbeat
 
 T = TypeVar("T")
 
@@ -82,13 +85,6 @@ class Engine(Protocol):
     def last_number(self, connection: Any, table: str, column: str) -> int: ...  # also of a row that is gone
     def set_last_number(self, connection: Any, table: str, column: str, number: int) -> None: ...
     def damage(self, connection: Any) -> list[str]: ...  # what is wrong with its own files, a line each
-
-
-class Lease(Protocol):
-    """Tells whether this process may still act as the worker that it is."""
-
-    @property
-    def holds(self) -> bool: ...
 
 
 def engine_of(location: Location, *, shared: bool = False) -> Engine:
@@ -178,7 +174,7 @@ class Database:
         self.last_failure = ""  # why the last commit failed; "" once one succeeded again
         self.location = location
         self.is_leader = not shared  # of the processes that share it, this one does what only one should do
-        self.lease: Lease | None = None
+        self.lease: Heartbeat | None = None  # tells whether this process may still act as a worker
         self.engine = engine_of(location, shared=shared)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
