@@ -12,7 +12,7 @@ from app.errors import StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
 from app.store.database import Connection, Database
-from app.store.outbox import NextSend, OutboxRow
+from app.store.outbox import OutboxRow
 from app.tasks import end_tasks
 from app.text import Private
 from app.turns.limits import Limits
@@ -101,9 +101,9 @@ class Sender:
                 # The row is taken when it can be sent at once: what is taken may not be held back any more.
                 async with self._guests_places if for_guest else nullcontext(), self._places:
                     next_send = await self._next(person)
-                    more = next_send.row is not None and await self._deliver(next_send.row)
-                if next_send.row is None and next_send.at is not None:
-                    pause = min(max(next_send.at - time.time(), 0.0), LONGEST_PAUSE)
+                    more = isinstance(next_send, OutboxRow) and await self._deliver(next_send)
+                if isinstance(next_send, float):
+                    pause = min(max(next_send - time.time(), 0.0), LONGEST_PAUSE)
                     with suppress(TimeoutError):
                         await asyncio.wait_for(event.wait(), pause)
                     more = True
@@ -119,25 +119,24 @@ class Sender:
             log.error("the people cannot be read", error=str(error))
             return True
 
-    async def _next(self, person: str) -> NextSend:
+    async def _next(self, person: str) -> OutboxRow | float | None:
         now = time.time()
 
-        def take(conn: Connection) -> tuple[NextSend, list[str]]:
+        def take(conn: Connection) -> tuple[OutboxRow | float | None, list[str]]:
             if self._closing:
-                return NextSend(), []
+                return None, []
             handovers.settle(conn, person, now)
             sendable = self._limits.sendable(conn, person, now)
             # Read in here: the wait for this transaction may have been the standstill.
             statuses_by = now + self._reconcile - self._store.writing_seconds
-            next_send = outbox.take(conn, person, now, sendable, self._store.engine.worker, statuses_by)
-            row = next_send.row
-            return next_send, [] if row is None else self._limits.count_send(conn, row, now)
+            row = outbox.take(conn, person, now, sendable, self._store.engine.worker, statuses_by)
+            return row, self._limits.count_send(conn, row, now) if isinstance(row, OutboxRow) else []
 
         try:
             next_send, told = await self._store.tx(take)
         except Exception as error:  # a lane that died would leave its person without answers
             log.error("the outbox cannot be read", error=f"{type(error).__name__}: {error}")
-            return NextSend(at=now + STORE_RETRY_SECONDS)
+            return now + STORE_RETRY_SECONDS
         for owner in told:
             self.wake(owner)
         return next_send

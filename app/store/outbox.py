@@ -64,14 +64,6 @@ class OutboxRow:
     is_second_send: bool = False  # the outcome of the first is not known
 
 
-@dataclass(frozen=True, slots=True)
-class NextSend:
-    """The next send of a person: `row` now, or look again at `at`, or nothing."""
-
-    row: OutboxRow | None = None
-    at: float | None = None
-
-
 def put_reply(
     conn: Connection,
     conversation: Conversation,
@@ -175,16 +167,17 @@ def take(
     sendable: Sequence[Origin] | None = None,
     worker: int | None = None,
     statuses_by: float = 0.0,
-) -> NextSend:
+) -> OutboxRow | float | None:
     """Return a person's next row and mark it as on the wire by `worker`; rows go in order, one at a time.
 
-    `sendable`: the origins that may be sent now; None for all. While an echo waits, a person of the business
-    may be answering, so only what is sent in silence goes. A `worker` that asks waits for no outcome: a row
-    that is marked as on the wire by it was not sent, since the commit that marked it seemed to have failed.
-    Until `statuses_by` nothing is sent again: statuses that could not be written may still come.
+    Return when to look again if none may be sent yet, None if there is none. `sendable`: the origins that may
+    be sent now; None for all. While an echo waits, a person of the business may be answering, so only what is
+    sent in silence goes. A `worker` that asks waits for no outcome: a row that is marked as on the wire by it
+    was not sent, since the commit that marked it seemed to have failed. Until `statuses_by` nothing is sent
+    again: statuses that could not be written may still come.
     """
     if not _may_be_sent_to(conn, person, now):
-        return NextSend()
+        return None
     may_be_sent = "TRUE"
     if sendable is not None:  # a row that was tried before was counted against the limits then
         listed = placeholders(sendable)
@@ -203,7 +196,8 @@ def take(
                 f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
                 " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)"
             )
-            return NextSend(at=scalar(conn, settles, person))
+            at: float | None = scalar(conn, settles, person)
+            return at
         clock_set_back = not row["attempts"] and now < row["created_at"]
         on_wire = row["sending_at"] is not None
         if on_wire and worker is not None and row["worker"] == worker:
@@ -211,7 +205,7 @@ def take(
             continue
         due = max(row["due_at"], statuses_by) if row["attempts"] and not on_wire else row["due_at"]
         if due > now and not clock_set_back:
-            return NextSend(at=due)
+            return float(due)
         if on_wire:  # longer than a send may take
             mark_unknown(conn, row["id"], row["error"], now)
             continue
@@ -237,7 +231,18 @@ def take(
         " due_at = ?, worker = ? WHERE id = ?",
         (now, now + SEND_SECONDS, worker, row["id"]),
     )
-    return NextSend(row=_outbox_row(conn, row))
+    where = people.conversation_by_id(conn, row["conversation_id"])
+    aliases = "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at"
+    addresses = dict(conn.execute(aliases, (person,)).fetchall())
+    return OutboxRow(
+        id=row["id"],
+        person_id=person,
+        channel=where.channel,
+        to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where.group),
+        message=outgoing(row["payload"]),
+        attempts=row["attempts"] + 1,
+        is_second_send=row["state"] == "unknown",
+    )
 
 
 def _disclosing(conn: Connection, row: Row, now: float) -> Row:
@@ -427,21 +432,6 @@ def written_at(conn: Connection, conversation: str) -> float | None:
     sql = f"SELECT at FROM messages WHERE conversation_id = ? AND {WRITTEN} ORDER BY id DESC LIMIT 1"
     at: float | None = scalar(conn, sql, conversation)
     return at
-
-
-def _outbox_row(conn: Connection, row: Row) -> OutboxRow:
-    where = people.conversation_by_id(conn, row["conversation_id"])
-    aliases = "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at"
-    addresses = dict(conn.execute(aliases, (row["person_id"],)).fetchall())
-    return OutboxRow(
-        id=row["id"],
-        person_id=row["person_id"],
-        channel=where.channel,
-        to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where.group),
-        message=outgoing(row["payload"]),
-        attempts=row["attempts"] + 1,
-        is_second_send=row["state"] == "unknown",
-    )
 
 
 def outgoing(payload: str) -> Outgoing:

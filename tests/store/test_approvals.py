@@ -11,6 +11,7 @@ from app.people import Conversation
 from app.store import approvals, delivery, inbox, outbox, schedules, turns
 from app.store.approvals import BUTTON, Choice, Question, ReplyTaken
 from app.store.inbox import ClassifiedMessage
+from app.store.outbox import OutboxRow
 from app.store.schedules import Due, Firing, Schedule
 from app.turns.cards import CALL
 from app.turns.inbound import read_answer
@@ -61,8 +62,8 @@ def asked(
 
 def deliver(conn: Connection, where: Conversation, now: float) -> None:
     """Sends what waits for a person; WhatsApp names each message after its row."""
-    while (given := outbox.take(conn, where.person_id, now)).row is not None:
-        delivery.mark_sent(conn, given.row.id, f"wamid.{given.row.id}", now)
+    while isinstance(given := outbox.take(conn, where.person_id, now), OutboxRow):
+        delivery.mark_sent(conn, given.id, f"wamid.{given.id}", now)
 
 
 def hear(conn: Connection, where: Conversation, now: float = T + 1, quiet: float = 0.0) -> ReplyTaken | None:
@@ -130,17 +131,17 @@ def test_words_beside_the_news_that_a_question_was_sent_go_by_whatsapps_clock(
     """A crash cut the send off; what was told and written meanwhile comes together, in any order."""
     where = asked(conn, "q", sent=False)
     given = outbox.take(conn, where.person_id, T + 9)
-    assert given.row is not None
+    assert isinstance(given, OutboxRow)
     outbox.recover(conn, T + 90)
     say(conn, "sí", T + 60, at=T + written)
-    delivery.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.row.id), T + 61)
+    delivery.apply_status(conn, Status("wamid.q", "sent", T + 10, outbox_id=given.id), T + 61)
     hear(conn, where, T + 62)
     assert state(conn, "q") == answer
 
 
 def test_a_button_counts_from_the_moment_its_message_is_on_its_way(conn: Connection) -> None:
     where = asked(conn, "q", sent=False)
-    assert outbox.take(conn, where.person_id, T).row is not None
+    assert isinstance(outbox.take(conn, where.person_id, T), OutboxRow)
     press(conn, "q-yes", T - 1)
     hear(conn, where)
     assert state(conn, "q") == "yes"

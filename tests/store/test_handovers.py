@@ -81,7 +81,8 @@ class History:
     def sends(self, sendable: tuple[Origin, ...] | None = None) -> None:
         if self.on_the_wire is None:
             handovers.settle(self.conn, self.where.person_id, self.now)
-            self.on_the_wire = outbox.take(self.conn, self.where.person_id, self.now, sendable).row
+            taken = outbox.take(self.conn, self.where.person_id, self.now, sendable)
+            self.on_the_wire = taken if isinstance(taken, OutboxRow) else None
             assert self.on_the_wire is None or self.now >= self.silent_until
 
     def accepted(self) -> None:

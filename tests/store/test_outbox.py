@@ -7,7 +7,7 @@ import pytest
 from app.messages import GraphError, Outgoing, Status, Template
 from app.store import alerts, delivery, outbox
 from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
-from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, NextSend, Origin
+from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, Origin, OutboxRow
 from tests.store.rows import T, conversation, inbound, queue, states, take, value
 
 LATER = T + 15
@@ -15,8 +15,8 @@ LATER = T + 15
 
 def taken(conn: Connection, person: str, now: float = T) -> str:
     given = outbox.take(conn, person, now)
-    assert given.row is not None
-    return given.row.id
+    assert isinstance(given, OutboxRow)
+    return given.id
 
 
 def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
@@ -25,7 +25,7 @@ def test_rows_are_taken_in_order_and_one_at_a_time(conn: Connection) -> None:
     first = taken(conn, where.person_id)
     beside = outbox.take(conn, where.person_id, T + 1)
     delivery.mark_sent(conn, first, "wamid.1", T + 1)
-    assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, NextSend(at=T + SEND_SECONDS), two)
+    assert (first, beside, taken(conn, where.person_id, T + 1)) == (one, T + SEND_SECONDS, two)
 
 
 def test_a_failed_part_fails_the_later_parts_and_no_other_text(conn: Connection) -> None:
@@ -44,7 +44,7 @@ def test_an_unknown_send_is_tried_once_more_and_then_given_up(conn: Connection) 
     waits = outbox.take(conn, where.person_id, T + 1)
     assert taken(conn, where.person_id, LATER) == one
     outbox.mark_unknown(conn, one, "no answer", LATER + 15)
-    assert waits.at == LATER
+    assert waits == LATER
     assert taken(conn, where.person_id, LATER + 15) == two
     assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
@@ -55,24 +55,24 @@ def test_a_send_that_its_worker_never_learned_of_is_none(conn: Connection) -> No
     queue(conn, where, "turn:1", "a")
     outbox.mark_unknown(conn, taken(conn, where.person_id), "no answer", T)
     outbox.take(conn, where.person_id, T, worker=1)
-    assert outbox.take(conn, where.person_id, T + 2, worker=2) == NextSend(at=T + SEND_SECONDS)
-    again = outbox.take(conn, where.person_id, T + 2, worker=1).row
+    assert outbox.take(conn, where.person_id, T + 2, worker=2) == T + SEND_SECONDS
+    again = outbox.take(conn, where.person_id, T + 2, worker=1)
     assert again is not None
     assert again.is_second_send
     outbox.mark_unknown(conn, again.id, "no answer", T + 3)
-    assert outbox.take(conn, where.person_id, T + 3, worker=1) == NextSend()
+    assert outbox.take(conn, where.person_id, T + 3, worker=1) is None
 
 
 def test_a_send_of_which_nothing_is_heard_for_too_long_is_of_unknown_outcome(conn: Connection) -> None:
     where = conversation(conn)
     queue(conn, where, "turn:1", "a")
-    first = outbox.take(conn, where.person_id, T, worker=1).row
-    second = outbox.take(conn, where.person_id, T + SEND_SECONDS, worker=2).row
+    first = outbox.take(conn, where.person_id, T, worker=1)
+    second = outbox.take(conn, where.person_id, T + SEND_SECONDS, worker=2)
     assert first is not None
     assert second is not None
     assert (first.is_second_send, second.is_second_send) == (False, True)
     assert not outbox.is_attempt(conn, first)  # what it says now changes nothing
-    assert outbox.take(conn, where.person_id, T + 2 * SEND_SECONDS, worker=3) == NextSend()
+    assert outbox.take(conn, where.person_id, T + 2 * SEND_SECONDS, worker=3) is None
 
 
 def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
@@ -83,7 +83,7 @@ def test_a_final_unknown_is_not_sent_after_a_restart(conn: Connection) -> None:
     outbox.take(conn, where.person_id, LATER)
     outbox.recover(conn, T)
     outbox.await_statuses(conn, T)
-    assert outbox.take(conn, where.person_id, LATER + 9999) == NextSend()
+    assert outbox.take(conn, where.person_id, LATER + 9999) is None
 
 
 def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Connection) -> None:
@@ -95,7 +95,7 @@ def test_a_refusal_between_two_unknowns_keeps_the_second_send_the_last(conn: Con
     again = T + HOLD_SECONDS
     outbox.mark_unknown(conn, taken(conn, where.person_id, again), "no answer", again)
     assert held == ["unknown"]
-    assert outbox.take(conn, where.person_id, again).row is None
+    assert outbox.take(conn, where.person_id, again) is None
     assert [alert.code for alert in alerts.open_alerts(conn)] == ["undelivered:unknown"]
 
 
@@ -173,10 +173,7 @@ def test_a_held_row_waits_and_is_tried_now_and_then(conn: Connection) -> None:
     where = conversation(conn)
     (one,) = queue(conn, where, "turn:1", "a")
     outbox.hold(conn, taken(conn, where.person_id), 190, "token", T)
-    assert (states(conn), outbox.take(conn, where.person_id, T + 1)) == (
-        ["held"],
-        NextSend(at=T + HOLD_SECONDS),
-    )
+    assert (states(conn), outbox.take(conn, where.person_id, T + 1)) == (["held"], T + HOLD_SECONDS)
     assert taken(conn, where.person_id, T + HOLD_SECONDS) == one
 
 
@@ -186,7 +183,7 @@ def test_a_held_row_fails_when_the_window_closes(conn: Connection) -> None:
     queue(conn, where, "turn:1", "a")
     outbox.hold(conn, taken(conn, where.person_id), 190, "the token expired", T)
     given = outbox.take(conn, where.person_id, T + WINDOW_SECONDS + 1)
-    assert (given, states(conn)) == (NextSend(), ["failed"])
+    assert (given, states(conn)) == (None, ["failed"])
     assert value(conn, "SELECT code || error FROM outbox") == "190the token expired"
 
 
@@ -208,7 +205,7 @@ def test_what_was_on_the_wire_at_a_crash_is_unknown(conn: Connection) -> None:
     taken(conn, where.person_id)
     assert outbox.recover(conn, LATER) == 1
     assert states(conn) == ["unknown", "ready"]
-    assert outbox.take(conn, where.person_id, T + 1) == NextSend(at=LATER)
+    assert outbox.take(conn, where.person_id, T + 1) == LATER
     assert taken(conn, where.person_id, LATER) == one
 
 
@@ -218,7 +215,7 @@ def test_statuses_are_awaited_from_when_the_webhook_listens(conn: Connection) ->
     taken(conn, where.person_id)
     outbox.recover(conn, LATER)
     outbox.await_statuses(conn, LATER + 30)
-    assert outbox.take(conn, where.person_id, LATER) == NextSend(at=LATER + 30)
+    assert outbox.take(conn, where.person_id, LATER) == LATER + 30
 
 
 def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn: Connection) -> None:
@@ -229,7 +226,7 @@ def test_a_clock_set_back_ends_the_pauses_that_were_counted_by_the_old_time(conn
     assert taken(conn, where.person_id, T - 7200) == one
     outbox.mark_unknown(conn, one, "no answer", T + 15)
     outbox.mend_clock(conn, T - 7200)
-    assert outbox.take(conn, where.person_id, T - 7200) == NextSend(at=T - 7200 + SEND_SECONDS)
+    assert outbox.take(conn, where.person_id, T - 7200) == T - 7200 + SEND_SECONDS
 
 
 def test_a_pause_ends_that_was_counted_by_a_clock_far_ahead_and_a_small_difference_ends_none(
@@ -240,7 +237,7 @@ def test_a_pause_ends_that_was_counted_by_a_clock_far_ahead_and_a_small_differen
     row = taken(conn, where.person_id)
     outbox.retry(conn, row, T + 3600, 130429, "slow down")
     outbox.mend_clock(conn, T - 5)
-    assert outbox.take(conn, where.person_id, T) == NextSend(at=T + 3600)
+    assert outbox.take(conn, where.person_id, T) == T + 3600
     outbox.retry(conn, row, T + 86_400, 130429, "slow down")
     outbox.mend_clock(conn, T)
     assert taken(conn, where.person_id, T) == row
@@ -259,8 +256,8 @@ BUSY = 131016
 
 def send(conn: Connection, person: str, wamid: str, now: float) -> str:
     """Sends the next row; gives its id."""
-    parcel = outbox.take(conn, person, now).row
-    assert parcel is not None
+    parcel = outbox.take(conn, person, now)
+    assert isinstance(parcel, OutboxRow)
     delivery.mark_sent(conn, parcel.id, wamid, now)
     return parcel.id
 
@@ -288,7 +285,7 @@ def test_a_text_that_failed_for_a_passing_reason_is_sent_again(conn: Connection)
     applied = report(conn, "wamid.1", "failed", first)
     assert applied is not None
     assert applied.again
-    assert outbox.take(conn, where.person_id, T).at == T + AGAIN_AFTER_SECONDS
+    assert outbox.take(conn, where.person_id, T) == T + AGAIN_AFTER_SECONDS
     assert send(conn, where.person_id, "wamid.2", T + AGAIN_AFTER_SECONDS) != first
     assert states(conn) == ["failed", "sent"]
 

@@ -9,6 +9,7 @@ from app.errors import RecadoError
 from app.store import delivery, inbox, journal, outbox, turn_state, turns
 from app.store.approvals import BURST_MESSAGES
 from app.store.journal import TurnGone
+from app.store.outbox import OutboxRow
 from app.store.turns import MAX_ATTEMPTS, Pause, Ready
 from tests.databases import of_sqlite
 from tests.store.rows import (
@@ -257,8 +258,8 @@ def a_turn(conn: sqlite3.Connection, name: str, now: float) -> None:
     take(conn, inbound(f"wamid.{name}", name), now=now)
     begun(conn, where, name, now, history=4)
     turns.end(conn, name, where, "answered", draft(f"answer to {name}"), now)
-    parcel = outbox.take(conn, where.person_id, now).row
-    assert parcel is not None
+    parcel = outbox.take(conn, where.person_id, now)
+    assert isinstance(parcel, OutboxRow)
     delivery.mark_sent(conn, parcel.id, f"wamid.of.{name}", now)
     assert claim(conn, where, "none", now) is None
     assert not outbox.has_open(conn, where.person_id)
