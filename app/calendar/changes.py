@@ -64,9 +64,9 @@ def read_change(
         return reading
     if whole.problem == "past":
         return reading
-    if whole.when is not None and reading.kinds <= {"clock"} and _changes_half(found, whole.when.start, was):
-        start = whole.when.start
-        return replace(reading, when=None, problem="ambiguous", choices=(start, start + timedelta(hours=12)))
+    if whole.when is not None and (other := _other_hour(found, whole.when.start, was)) is not None:
+        choices = sorted((whole.when.start, other))
+        return replace(reading, when=None, problem="ambiguous", choices=tuple(choices))
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
 
 
@@ -99,10 +99,19 @@ def _has_hour_of(piece: Piece, was: datetime) -> bool:
     return first <= was.hour < end
 
 
-def _changes_half(found: list[Piece], start: datetime, was: datetime) -> bool:
-    """Tell whether that hour in the other half of the day is nearer: "better 8:30" of what is due at 8 pm."""
-    is_certain = any(one.kind == "clock" and clock_time(one.said, "").is_certain for one in found)
-    return not is_certain and start.hour < 12 and abs(start.hour + 12 - was.hour) < abs(start.hour - was.hour)
+def _other_hour(found: list[Piece], start: datetime, was: datetime) -> datetime | None:
+    """Return what the new time may mean as well: 8:30 pm by "better 8:30" or "in the evening" of 8:30 am."""
+    if {one.kind for one in found} == {"part"}:
+        part = PARTS[found[0].said.get("part", "noche")]
+        try:
+            hour = clock_time({"hour": str(was.hour % 12 or 12)}, part).hour
+        except ValueError:  # it is of no hour in that part of the day
+            return None
+        other = start.replace(hour=hour, minute=was.minute)
+        return other if other != start and (other.hour < 6) == (start.hour < 6) else None
+    is_certain = any(one.kind != "clock" or clock_time(one.said, "").is_certain for one in found)
+    is_nearer = abs(start.hour + 12 - was.hour) < abs(start.hour - was.hour)
+    return start + timedelta(hours=12) if not is_certain and start.hour < 12 and is_nearer else None
 
 
 def _made_monthly(text: str, language: str) -> str:

@@ -45,8 +45,8 @@ _DRAWN_OUT = re.compile(r"([a-z])\1+$")
 _LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
 _HEADS = (
     (Talk.THANKS, WORDS["thanks"]),
-    (Talk.GREETING, WORDS["greetings"]),
     (Talk.GOODBYE, WORDS["goodbyes"]),
+    (Talk.GREETING, WORDS["greetings"]),
     (Talk.NOD, WORDS["nods"]),
 )
 _SMALL_WORDS = frozenset[str]().union(

@@ -323,7 +323,7 @@ def _refused(
         today = datetime.fromtimestamp(time.time(), zone).date()
         first, second = (local_text(one, today, language) for one in said.choices)
         asked = say(
-            language, "Do you mean {first} or {second}? I set nothing yet.", first=first, second=second
+            language, "Do you mean {first} or {second}? I changed nothing yet.", first=first, second=second
         )
         hint = say(language, "Say it again with the hour as 08:00 or 20:00.")
         hours = [moment[-len("00:00") :] for moment in (first, second)]

@@ -60,6 +60,18 @@ def test_another_hour_leaves_the_day_and_another_day_the_hour() -> None:
             assert when.rule.startswith(rule.partition(";")[0])
 
 
+def test_a_part_of_the_day_alone_may_keep_the_hour() -> None:
+    had = When(FRIDAY.replace(hour=8).timestamp(), FRIDAY.replace(hour=8, tzinfo=None))
+    for language, text, hours in [
+        ("es", "de la tarde", ["15:00", "20:00"]),
+        ("pt", "de noite", ["20:00"]),
+        ("en", "better at noon", ["12:00"]),
+    ]:
+        reading = read_change(text, had, ZONE, NOW.timestamp(), language)
+        told = [one.start for one in [reading.when] if one is not None] or reading.choices
+        assert [f"{one:%H:%M}" for one in told] == hours
+
+
 def test_an_hour_in_doubt_is_asked_about_and_takes_neither_day_nor_repetition() -> None:
     for had, rule, day in [(FRIDAY, "", "2026-11-27"), (MONDAY, EVERY_MONDAY, "2026-11-23")]:
         noon = NOW.replace(hour=12).timestamp()  # from here on the next 3 o'clock alone would be clear

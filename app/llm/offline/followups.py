@@ -209,11 +209,13 @@ def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
         if parameter.kind is not Kind.WHEN or not isinstance(when, str):
             continue
         told = [one for one in pieces(when, planner.reader.person.language) if one.kind == "clock"]
-        for clock in told[:1]:
-            has_hour = re.search(r"\d", picked)  # "17:00", else "pm" after "tomorrow at 5"
-            timed = f"{when[: clock.start]} {picked} {when[clock.end :]}" if has_hour else f"{when} {picked}"
-            if planner.reader.is_moment(timed) and planner.reader.when(timed).when is not None:
-                return Step(last.tool, {**last.arguments, parameter.name: " ".join(timed.split())})
+        has_hour = re.search(r"\d", picked)  # "17:00", else "pm" after "tomorrow at 5"
+        timed = picked if has_hour else f"{when} {picked}"
+        for clock in told[:1] if has_hour else ():
+            timed = f"{when[: clock.start]} {picked} {when[clock.end :]}"
+        is_sure = (told or has_hour) and planner.reader.is_moment(timed)
+        if is_sure and planner.reader.when(timed).when is not None:
+            return Step(last.tool, {**last.arguments, parameter.name: " ".join(timed.split())})
     return None
 
 
