@@ -57,6 +57,7 @@ class ChatModel:
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._url = settings.openai_base_url or OPENAI_URL
+        self._key = settings.openai_api_key.get_secret_value()
         # whose models refuse the older name
         is_openai = any(host in self._url for host in ("api.openai.com", "openai.azure.com"))
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
@@ -114,13 +115,12 @@ class ChatModel:
         seconds = settings.classifier_timeout if classify else settings.llm_timeout
         connection = await self._connect()
         answer = await connection.post(model, orjson.dumps(body), seconds)
-        return read_completion(answer, request, model)
+        return read_completion(answer, request, model, self._key)
 
     async def _connect(self) -> "Connection":
         async with self._opening:
             if self._connection is None:
-                key = self._settings.openai_api_key.get_secret_value()
-                self._connection = await asyncio.to_thread(_open, self._url, key)
+                self._connection = await asyncio.to_thread(_open, self._url, self._key)
         return self._connection
 
 

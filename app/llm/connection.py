@@ -10,7 +10,7 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAioHt
 from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.llm.model import ModelError
-from app.llm.reading import error_in, refusal
+from app.llm.reading import refusal
 
 CONNECT_SECONDS = 5.0
 ANSWER_BYTES = 8 * 1024 * 1024
@@ -58,8 +58,6 @@ class Connection:
             raise _timed_out(model, seconds) from error
         except (httpx2.InvalidURL, OSError, ValueError) as error:
             raise _not_sent(model, error) from error
-        if wrapped := error_in(answer.content, model, self._key):
-            raise wrapped
         return answer.content
 
 

@@ -42,8 +42,8 @@ _ATTACHED_BYTES = 500_000
 MOST_TOKENS = 10_000_000  # of one call
 
 
-def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnswer:
-    """Return the answer in a response body. Raises ModelError if it is no completion."""
+def read_completion(body: bytes, request: ModelRequest, model: str, key: str = "") -> ModelAnswer:
+    """Return the answer in a response body. Raises ModelError, without the key, if it is no completion."""
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -52,11 +52,7 @@ def read_completion(body: bytes, request: ModelRequest, model: str) -> ModelAnsw
         ) from error
     choices = mapping(data).get("choices")
     if not isinstance(choices, list):
-        detail = data.get("error") if isinstance(data, dict) else data
-        raise ModelError(
-            lazy("{model} answered without choices: {reason}", model=model, reason=str(detail)[:300]),
-            "no_completion",
-        )
+        raise _without_choices(data, body, model, key)
     first = mapping(choices[0]) if choices else {}
     message = mapping(first.get("message"))
     return ModelAnswer(
@@ -87,26 +83,19 @@ def tools_as_text(request: ModelRequest) -> list[dict[str, JSON]]:
     return [{**first, "content": f"{first['content']}\n\n{catalogue}"}, *messages[1:]]
 
 
-def error_in(body: bytes, model: str, key: str) -> ModelError | None:
+def _without_choices(data: JSON, body: bytes, model: str, key: str) -> ModelError:
     """Return the error that came with status 200, as OpenRouter sends those of the servers behind it."""
-    if b'"choices"' in body or b'"error"' not in body:
-        return None
-    try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
     error = mapping(data).get("error")
-    if not error:
-        return None
     code = mapping(error).get("code")
     if isinstance(code, int) and 400 <= code < 600:
         return refusal(model, code, body, key=key)
-    reason = _reason(body, key)
-    return ModelError(
-        lazy("{model} answered with an error: {reason}", model=model, reason=reason[:300]),
-        "no_completion",
-        reason=reason[:2_000],
-    )
+    if error:
+        reason = _reason(body, key)
+        text = lazy("{model} answered with an error: {reason}", model=model, reason=reason[:300])
+        return ModelError(text, "no_completion", reason=reason[:2_000])
+    detail = str(error if isinstance(data, dict) else data)
+    text = lazy("{model} answered without choices: {reason}", model=model, reason=detail[:300])
+    return ModelError(text, "no_completion")
 
 
 def refusal(
@@ -159,8 +148,9 @@ def _calls(message: dict[str, JSON]) -> tuple[ToolCall, ...]:
     for entry in map(mapping, entries[:_MOST_CALLS]):
         function, given = mapping(entry.get("function")), entry.get("id")
         if isinstance(name := function.get("name"), str):
-            id, arguments = given if isinstance(given, str) else "", _arguments(function.get("arguments"))
-            calls.append(ToolCall(id, bare_name(name), arguments, _attached(entry, "extra_content")))
+            id = given if isinstance(given, str) else ""
+            arguments, attached = _arguments(function.get("arguments")), _attached(entry, "extra_content")
+            calls.append(ToolCall(id, bare_name(name), arguments, attached))
     return tuple(calls)
 
 
