@@ -116,6 +116,18 @@ def is_from_a_page(request: "Request") -> bool:
     return not _is_forwarded(request) and not _is_loopback_name(request.headers.get("host", ""))
 
 
+def page_headers(policy: str) -> dict[str, str]:
+    """Return the headers of a page that loads nothing from elsewhere; `policy` are more of its directives."""
+    own = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'"
+    return {
+        "Content-Security-Policy": f"{own}; frame-ancestors 'none'; {policy}",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+
+
 def write_private(path: Path, content: str | bytes) -> None:
     """Write a file that only its owner can read, whole or not at all; it survives a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)

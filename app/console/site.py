@@ -37,7 +37,7 @@ from app.http.limits import bounded_receive
 from app.i18n import LANGUAGES, LazyText, lazy, public_program, said, say, say_plural
 from app.ops import Finding
 from app.schedule.wording import local_text
-from app.security import same_token
+from app.security import page_headers, same_token
 from app.settings import Settings
 from app.store import audit, ownership, people
 from app.store.database import Connection, delete, insert
@@ -57,16 +57,7 @@ _ADDRESSES = {  # they change with the content
     name: f"/console/static/{name}?v={sha256(path.read_bytes()).hexdigest()[:12]}"
     for name, path in STATIC.items()
 }
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+HEADERS = page_headers("img-src 'self'; form-action 'self'")
 
 _COOKIE = "recado_console"
 # forms that change nothing, or that the audit learns of elsewhere

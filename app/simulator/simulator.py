@@ -25,7 +25,7 @@ from app.http.limits import BodyReader
 from app.i18n import public_program
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE
-from app.security import bearer_of, is_local, same_token
+from app.security import bearer_of, is_local, page_headers, same_token
 from app.settings import Settings
 from app.simulator.faults import Faults, Refusal, unknown_object
 from app.simulator.graph import MB, StandInGraph
@@ -39,16 +39,7 @@ SILENT_SECONDS = 30.0  # of a send that is to stay unanswered: our client gives 
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
 _FILES = {path.name: _TYPES[path.suffix] for path in _STATIC.iterdir() if path.suffix in _TYPES}
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+_HEADERS = page_headers("img-src 'self' data:; media-src 'self'; form-action 'none'")
 _SHOWN_TYPES = ("image/", "audio/", "video/")
 
 
