@@ -26,13 +26,6 @@ Outcome = Literal["answered", "business", "command", "silent", "stopped", "faile
 
 
 @dataclass(frozen=True, slots=True)
-class Pause:
-    """Nothing to run yet; look again at `at`."""
-
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
 class UnreadFiles:
     """Files of the next burst, whose messages these are, are to be fetched and read first."""
 
@@ -65,11 +58,11 @@ class StickySelection:
 
 def claim(
     conn: Connection, conversation: str, turn: str, now: float, quiet: float, longest: float
-) -> Ready | Pause | UnreadFiles | None:
+) -> Ready | float | UnreadFiles | None:
     """Return the turn to run next in a conversation: an open one, or a new one over a complete burst.
 
-    Return UnreadFiles while the burst waits for a file; a Pause until it has been quiet for `quiet` seconds
-    (at most `longest` after its first message); None if there is nothing to do.
+    Return UnreadFiles while the burst waits for a file; when to look again until it has been quiet for
+    `quiet` seconds (at most `longest` after its first message); None if there is nothing to do.
     """
     if not _may_go_on(conn, conversation, now):
         return None
@@ -80,7 +73,7 @@ def claim(
     ).fetchone()
     if open_turn is not None:
         if (open_turn["due_at"] or 0) > now >= open_turn["created_at"]:
-            return Pause(open_turn["due_at"])
+            return float(open_turn["due_at"])
         return Ready(open_turn["id"], open_turn["attempts"], more=True)
     rows = conn.execute(
         "SELECT seq, kind, message_id, person_id, received_at, due_at FROM inbox"
@@ -90,13 +83,13 @@ def claim(
     if not rows:
         return None
     members = _burst(rows, now)
-    if isinstance(members, Pause):
+    if isinstance(members, float):
         return members
     if members[0]["kind"] == "message" and all(row["kind"] == "scheduled" for row in rows[len(members) :]):
         first, last = members[0]["received_at"], members[-1]["received_at"]
         complete = min(last + quiet, first + longest)
         if first <= now < complete:
-            return Pause(complete)
+            return float(complete)
     messages = tuple(row["message_id"] for row in members)
     if media.is_file_awaited(conn, messages):
         return UnreadFiles(messages)
@@ -123,7 +116,7 @@ def _may_go_on(conn: Connection, conversation: str, now: float) -> bool:
     return False
 
 
-def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
+def _burst(rows: Sequence[Row], now: float) -> list[Row] | float:
     """Return the leading rows that belong together: a command alone, or messages up to the next command."""
     members: list[Row] = []
     for row in rows[:BURST_MESSAGES]:
@@ -132,7 +125,7 @@ def _burst(rows: Sequence[Row], now: float) -> list[Row] | Pause:
         if row["kind"] != "message":
             return members or [row]
         members.append(row)
-    return members or Pause(rows[0]["due_at"])
+    return members or float(rows[0]["due_at"])
 
 
 def _open_turn(conn: Connection, conversation: str, turn: str, rows: Sequence[Row], now: float) -> None:

@@ -20,7 +20,6 @@ from app.store.limits import MILLION, REGULAR, Period, RateTable
 from app.store.outbox import Draft, Origin, OutboxRow
 from app.store.ownership import HasAccessRules
 from app.store.statistics import day_of
-from app.store.turns import Pause
 
 GUESTS_TOKENS = 0.9  # share of the tokens that guests may use up
 WARNED_AT = 0.8  # share of the monthly budget
@@ -74,7 +73,7 @@ class Limits:
     def is_guest(self, conn: Connection, person: str) -> bool:
         return self._person(conn, person).is_guest
 
-    def pause(self, conn: Connection, conversation: str, now: float) -> tuple[Pause | None, Sequence[str]]:
+    def pause(self, conn: Connection, conversation: str, now: float) -> tuple[float | None, Sequence[str]]:
         """Return until when what waits in a conversation has to wait longer, and whose outbox got a notice.
 
         A turn that is open goes on. The person is told once in a period that they have to wait, owners only
@@ -94,13 +93,13 @@ class Limits:
             text = say(person.language, "That is more than I may read. Please send me a shorter message.")
             source = f"refused:{limits.period_name('hour', now)}:{person.id}"
             outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
-            return Pause(now), (person.id,)
+            return now, (person.id,)
         found = self._reached(conn, person, now, needed)
         if found is None:
             if person.is_guest:
                 alerts.close_alerts(conn, _ALERT, now)
             others_first = promised and self._reached(conn, person, now, needed, promised)
-            return Pause(now + PROMISED_SECONDS) if others_first else None, ()
+            return now + PROMISED_SECONDS if others_first else None, ()
         what, period = found
         ends, told = limits.period_ends(period, now), list[str]()
         limits.hold_back(conn, conversation, what, ends)
@@ -116,7 +115,7 @@ class Limits:
             source = f"waits:{what}:{limits.period_name(period, now)}:{person.id}"
             outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
             told.append(person.id)
-        return Pause(ends), told
+        return ends, told
 
     def is_reached(self, conn: Connection, person: str, now: float) -> bool:
         """Return whether what a person wrote has to wait for a limit."""

@@ -13,7 +13,7 @@ from app.schedule.alarm import runs_wait_until
 from app.store import turns
 from app.store.database import Connection, new_id
 from app.store.journal import TurnGone
-from app.store.turns import Pause, Ready, UnreadFiles
+from app.store.turns import Ready, UnreadFiles
 from app.tasks import end_tasks
 from app.turns.attachments import AttachmentReader
 from app.turns.inbound import take_replies
@@ -28,7 +28,7 @@ GUESTS_SHARE = 10  # of so many places one is for guests, so that members never 
 LONGEST_PAUSE = 30.0
 RELEASE_SECONDS = 1.0
 
-Found = Ready | Pause | UnreadFiles | None  # what there is to do in a conversation
+Found = Ready | float | UnreadFiles | None  # what there is to do in a conversation, or when to look again
 
 
 @dataclass(slots=True)
@@ -127,12 +127,12 @@ class TurnScheduler:
                     if lane.reading is None or lane.reading.done():
                         lane.reading = asyncio.create_task(self._read_files(found, lane))
                     await _wait(lane.dirty, LONGEST_PAUSE)
-                elif isinstance(found, Pause):
-                    if self._services.settings.on_postgres and found.at > time.time() + LONGEST_PAUSE:
+                elif isinstance(found, float):
+                    if self._services.settings.on_postgres and found > time.time() + LONGEST_PAUSE:
                         if lane.dirty.is_set():
                             continue
                         break
-                    await _wait(lane.dirty, found.at - time.time())
+                    await _wait(lane.dirty, found - time.time())
                 elif (found is None or not found.more) and not lane.dirty.is_set():
                     break  # no await between this check and leaving
         finally:
@@ -157,7 +157,7 @@ class TurnScheduler:
                 await self._run(conversation, lane, found)
         except Exception as error:
             log.error("a lane stumbled", error=f"{type(error).__name__}: {error}")
-            return Pause(time.time() + RETRY_SECONDS)
+            return time.time() + RETRY_SECONDS
         return found
 
     async def _claim(self, conversation: str) -> Found:
@@ -165,12 +165,12 @@ class TurnScheduler:
 
         def choose(conn: Connection) -> tuple[Found, Sequence[str]]:
             if (until := runs_wait_until(conn, conversation, now)) is not None:
-                return Pause(until), ()
+                return until, ()
             pause, told = self._limits.pause(conn, conversation, now)
             if pause is not None:
                 return pause, told
             notified, again = take_replies(conn, self._services, self._limits, conversation, now)
-            found: Found = turns.stop(conn, conversation, turn, now) or (Pause(again) if again else None)
+            found: Found = turns.stop(conn, conversation, turn, now) or again or None
             found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
             if isinstance(found, Ready):
                 for_guest = self._limits.count_guest_turn(conn, found.id, now, is_new=found.id == turn)

@@ -10,7 +10,7 @@ from app.store import delivery, inbox, journal, outbox, turn_state, turns
 from app.store.approvals import BURST_MESSAGES
 from app.store.journal import TurnGone
 from app.store.outbox import OutboxRow
-from app.store.turns import MAX_ATTEMPTS, Pause, Ready
+from app.store.turns import MAX_ATTEMPTS, Ready
 from tests.databases import of_sqlite
 from tests.store.rows import (
     BETO,
@@ -42,12 +42,12 @@ def said(conn: Connection, turn: str) -> list[str]:
 @pytest.mark.parametrize(
     ("arrivals", "now", "expected"),
     [
-        ((0.0,), 0.0, Pause(T + QUIET)),
-        ((0.0,), 1.1, Pause(T + QUIET)),
+        ((0.0,), 0.0, T + QUIET),
+        ((0.0,), 1.1, T + QUIET),
         ((0.0,), 1.3, Ready("t1")),
-        ((0.0, 1.0), 1.3, Pause(T + 1.0 + QUIET)),
+        ((0.0, 1.0), 1.3, T + 1.0 + QUIET),
         ((0.0, 1.0), 2.3, Ready("t1")),
-        ((0.0, 1.0, 2.0, 3.0, 4.0, 4.9), 4.95, Pause(T + LONGEST)),
+        ((0.0, 1.0, 2.0, 3.0, 4.0, 4.9), 4.95, T + LONGEST),
         ((0.0, 1.0, 2.0, 3.0, 4.0, 4.9), 5.0, Ready("t1")),
         ((0.0,), -3600.0, Ready("t1")),
     ],
