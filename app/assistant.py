@@ -181,11 +181,10 @@ class Assistant:
             self.contexts,
             self.media,
             self.files,
-            rates,
+            built.limits,
             look_again,
         )
-        self.attachments = AttachmentReader(services, built.limits, build_transcriber(settings))
-        parts = (services, TurnRunner(services), self.attachments, built.limits)
+        parts = (services, TurnRunner(services), AttachmentReader(services, build_transcriber(settings)))
         self.carrier = TurnScheduler(*parts)
         self.jobs: ConversationJobs | None = None
         if settings.on_postgres:

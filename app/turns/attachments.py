@@ -28,7 +28,6 @@ from app.tools import ToolContext
 from app.tools.documents import AT_ONCE as DOCUMENTS_AT_ONCE
 from app.tools.documents import DocumentError, is_picture, kind_of
 from app.tools.files import NoRoom
-from app.turns.limits import Limits
 from app.turns.state import TurnServices
 
 log = structlog.get_logger(__name__)
@@ -68,11 +67,11 @@ class _NotRead(Exception):
 class AttachmentReader:
     """Reads the files of waiting messages, a few at a time."""
 
-    def __init__(self, services: TurnServices, limits: Limits, transcriber: Transcriber | None) -> None:
+    def __init__(self, services: TurnServices, transcriber: Transcriber | None) -> None:
         self._store = services.store
         self._channels = services.channels
         self._profiles = services.profiles
-        self._limits = limits
+        self._limits = services.limits
         self._media = services.media
         self._files = services.files
         self._transcriber = transcriber

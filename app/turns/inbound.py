@@ -24,7 +24,6 @@ from app.store.skill_data import Fact, forget_fact
 from app.store.statistics import day_of
 from app.store.turn_state import drop_summary_line, summary_of
 from app.text import fold, visible
-from app.turns.limits import Limits
 from app.turns.state import TurnContext, TurnServices
 
 _DECLINED = "|".join(word_tables()["declined"].split())
@@ -88,7 +87,7 @@ def named_option(text: str, options: Sequence[str]) -> int:
 
 
 def take_replies(
-    conn: Connection, services: TurnServices, limits: Limits, conversation: str, now: float
+    conn: Connection, services: TurnServices, conversation: str, now: float
 ) -> tuple[str, float]:
     """Take answers to open questions out of the queue, before a turn could claim them as messages.
 
@@ -112,7 +111,7 @@ def take_replies(
         return "", again
     to = people.conversation_by_id(conn, conversation)
     language, channel = people.language(conn, to.person_id), services.channels.get(to.channel)
-    most = GUESTS_NOTICES if limits.is_guest(conn, to.person_id) else NOTICES_AN_HOUR
+    most = GUESTS_NOTICES if services.limits.is_guest(conn, to.person_id) else NOTICES_AN_HOUR
     for inbox, reply in late:  # without a channel the conversation belongs to another realm
         if channel is not None and count_since(conn, to.person_id, "heard:", now - 3600) < most:
             put_reply(conn, to, f"heard:{inbox}", _notice(channel, language, reply), now)
@@ -165,7 +164,7 @@ async def command_answer(turn: TurnContext, command: str, written: str) -> str:
         return await _about_somebody(turn, command, written)
     if command == "usage" and is_owners_own:
         month = day_of(time.time())[:7]
-        used = await services.store.tx(lambda conn: usage(conn, services.rates, month))
+        used = await services.store.tx(lambda conn: usage(conn, services.limits.rates, month))
         return say(
             turn.person.language,
             "This month: {messages} messages ({cost} {currency}; {unpriced} without a known price), "

@@ -21,7 +21,6 @@ from app.store import postgres
 from app.store.database import Connection, Database
 from app.tasks import end_tasks
 from app.turns.attachments import AttachmentReader
-from app.turns.limits import Limits
 from app.turns.scheduler import TurnScheduler
 from app.turns.state import TurnServices
 from app.turns.turn import TurnRunner
@@ -42,10 +41,9 @@ class ConversationJobs(TurnScheduler):
         services: TurnServices,
         runner: TurnRunner,
         attachments: AttachmentReader,
-        limits: Limits,
         must_stop: asyncio.Event,
     ) -> None:
-        super().__init__(services, runner, attachments, limits)
+        super().__init__(services, runner, attachments)
         self._address = str(services.settings.database)
         self._must_stop = must_stop  # set when this worker was taken out
         self._heartbeat: postgres.Heartbeat | None = None

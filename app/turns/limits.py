@@ -56,7 +56,7 @@ class Limits:
     def __init__(self, settings: Settings, access: HasAccessRules, rates: RateTable, realm: str) -> None:
         self._settings = settings
         self._access = access
-        self._rates = rates
+        self.rates = rates
         self._realm = realm
         self._budget = settings.monthly_message_budget
         if self._budget.currency not in ("", rates.currency):
@@ -215,7 +215,7 @@ class Limits:
         """Return what a message counts in the budget, in millionths."""
         category = "utility" if is_template else "service"
         row = {"country": person.country, "category": category, "kind": REGULAR, "day": day_of(now)}
-        return int(self._rates.price_in_budget(row) * MILLION)
+        return int(self.rates.price_in_budget(row) * MILLION)
 
     def _tell_owners(
         self, conn: Connection, what: str, period: Period, now: float, *, is_warning: bool = False

@@ -17,7 +17,6 @@ from app.store.turns import Ready, UnreadFiles
 from app.tasks import end_tasks
 from app.turns.attachments import AttachmentReader
 from app.turns.inbound import take_replies
-from app.turns.limits import Limits
 from app.turns.state import TurnServices
 from app.turns.turn import TurnRunner
 
@@ -48,16 +47,14 @@ class TurnScheduler:
     conversation.
     """
 
-    def __init__(
-        self, services: TurnServices, runner: TurnRunner, attachments: AttachmentReader, limits: Limits
-    ) -> None:
+    def __init__(self, services: TurnServices, runner: TurnRunner, attachments: AttachmentReader) -> None:
         settings = services.settings
         self._services = services
         self._store = services.store
         self._runner = runner
         self._quiet, self._longest = settings.burst_quiet_seconds, settings.burst_max_seconds
         self._attachments = attachments
-        self._limits = limits
+        self._limits = services.limits
         self._places = asyncio.Semaphore(settings.concurrent_turns)  # first come, first served
         self._guests_places = asyncio.Semaphore(max(settings.concurrent_turns // GUESTS_SHARE, 1))
         self._alone = asyncio.Lock()
@@ -169,7 +166,7 @@ class TurnScheduler:
             pause, told = self._limits.pause(conn, conversation, now)
             if pause is not None:
                 return pause, told
-            notified, again = take_replies(conn, self._services, self._limits, conversation, now)
+            notified, again = take_replies(conn, self._services, conversation, now)
             found: Found = turns.stop(conn, conversation, turn, now) or again or None
             found = found or turns.claim(conn, conversation, turn, now, self._quiet, self._longest)
             if isinstance(found, Ready):

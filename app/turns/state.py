@@ -18,7 +18,6 @@ from app.store import journal, turn_state
 from app.store.approvals import Approval
 from app.store.database import Connection, Database
 from app.store.journal import ModelCall, UncertainCall
-from app.store.limits import RateTable
 from app.store.media import MediaFolder
 from app.store.skill_data import READ_SECONDS, Fact, SkillStore
 from app.store.statistics import day_of
@@ -30,6 +29,7 @@ from app.tools.plain import dumps, loads
 from app.tools.tool import InThread, Services
 from app.turns.actions import Routed, Transcript, offered_tools, read_journal
 from app.turns.cards import call_card, named_card, with_sources
+from app.turns.limits import Limits
 from app.turns.profiles import Profiles
 from app.turns.prompt import Prompt, build_prompt, correction_message, remembered, round_messages, said_by
 from app.turns.taint import message_sources
@@ -56,7 +56,7 @@ class TurnServices:
     contexts: "ToolContexts"
     media: MediaFolder
     files: Files
-    rates: RateTable = field(default_factory=RateTable)  # what messages cost
+    limits: Limits
     look_again: asyncio.Event = field(default_factory=asyncio.Event)  # set, it makes the sweep look now
 
     @property

@@ -22,6 +22,7 @@ from app.tools.tool import Services
 from app.turns.actions import CallResult, Round, Routed, Transcript
 from app.turns.profiles import Profiles
 from app.turns.state import ToolContexts, TurnContext, TurnServices
+from tests.store.rows import no_limits
 
 FOLDER = Path(tempfile.mkdtemp())
 
@@ -93,6 +94,7 @@ def services_of(
         ToolContexts(store, tools, Services(), Transport(), data_quota=1000),
         MediaFolder(FOLDER),
         Files(FOLDER),
+        no_limits(),
     )
 
 

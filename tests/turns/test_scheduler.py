@@ -10,15 +10,14 @@ from app.turns.attachments import AttachmentReader
 from app.turns.scheduler import TurnScheduler
 from app.turns.turn import TurnRunner
 from tests.databases import of_sqlite
-from tests.store.rows import conversation, inbound, no_limits, take
+from tests.store.rows import conversation, inbound, take
 from tests.turns.standins import Catalog, services_of
 
 
 def scheduler_of(store: Database, runner: object, at_once: int = 100, quiet: float = 0) -> TurnScheduler:
     burst = {"burst_quiet_seconds": quiet, "burst_max_seconds": quiet}
     services = services_of(store, Catalog(), **burst, concurrent_turns=at_once)
-    reader = AttachmentReader(services, no_limits(), None)
-    return TurnScheduler(services, cast(TurnRunner, runner), reader, no_limits())
+    return TurnScheduler(services, cast(TurnRunner, runner), AttachmentReader(services, None))
 
 
 class Waits:
