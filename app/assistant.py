@@ -38,7 +38,6 @@ from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.skills.model_tools import ScriptRunner
 from app.store import alerts, audit, build_store, limits, people, turn_state, turns
-from app.store.database import Database
 from app.store.disk_space import MEGABYTE
 from app.store.limits import read_rates
 from app.store.personal_data import ErasedPerson
@@ -122,14 +121,21 @@ class Assistant:
         self.abilities.add_scripts(ScriptRunner(self.abilities, self.sandbox, self.files, settings.data_dir))
         # The next message finds what was installed.
         self.servers.listeners.append(self.abilities.refresh_soon)
-        self.model: Model = _model(settings, self.abilities, self.files, self.store, self.metrics)
+        self.model: Model
+        if settings.has_model:
+            from app.llm.client import build_model
+
+            self.model = build_model(settings, self.files, self.store, self.metrics.model_answered)
+            self.abilities.phrase_book.start(self.model, self.store)
+        else:
+            from app.llm.offline.model import OfflineModel
+
+            self.model = OfflineModel(self.abilities)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
         if self.remote is not None:
             self.health.watch(self.remote)
-        if settings.has_model:
-            self.abilities.phrase_book.start(self.model, self.store)
         self.reminders = Reminders(
             self.store,
             self.channels.keys(),
@@ -293,18 +299,6 @@ class Assistant:
         """End what runs for an erased person."""
         await self.carrier.end(erased.conversations)
         await self.sender.end(erased.who.id)
-
-
-def _model(
-    settings: Settings, abilities: ToolCatalog, files: Files, store: Database, metrics: Metrics
-) -> Model:
-    if settings.has_model:
-        from app.llm.client import build_model
-
-        return build_model(settings, files, store, metrics.model_answered)
-    from app.llm.offline.model import OfflineModel
-
-    return OfflineModel(abilities)
 
 
 async def _agreed(name: str, args: dict[str, object]) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -71,7 +71,7 @@ class ScheduleService:
         shown, notes = await self._receipt(kept, person, context, now)
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
         receipt = _set_text(kept, person.language, shown["when"]) + notes
-        return _success(kept, receipt).with_meta(undo=undo)
+        return _success(kept, receipt, undo=undo)
 
     async def list(self, context: ToolContext) -> ToolResult:
         """List the person's reminders, the next first."""
@@ -83,12 +83,8 @@ class ScheduleService:
         lines = await asyncio.to_thread(_lines, shown, person, runs)
         told = {"shown": len(shown), "count": len(found), "lines": lines}
         summary = say(person.language, "Your reminders ({shown} of {count}):\n{lines}", **told)
-        result = ToolResult.success(
-            {"count": len(found), "reminders": [_fields(one) for one in shown], "summary": summary}
-        )
-        if any(run.outside for run in runs.values()):
-            result = result.with_meta(outside=True)
-        return _marked(result, shown)
+        data = {"count": len(found), "reminders": [_fields(one) for one in shown], "summary": summary}
+        return ToolResult.success(data, **_outside(shown, runs.values()))
 
     async def change(
         self, reminder: str, text: str, when: str, context: ToolContext, *, paused: bool | None = None
@@ -121,8 +117,8 @@ class ScheduleService:
                 changed, say(person.language, "✓ Paused, until you want it again: {text}", text=quoted)
             )
         shown, notes = await self._receipt(changed, person, context, now)
-        done = _success(changed, say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes)
-        return done.with_meta(undo=_change_back(named, changed, person))
+        told = say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes
+        return _success(changed, told, undo=_change_back(named, changed, person))
 
     async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
         """Tell a reminder again later: the one quoted or named, else the one told last."""
@@ -165,7 +161,7 @@ class ScheduleService:
             return ended
         said = say(language, "✓ Reminder cancelled: {text}", text=shown_text(ended, language))
         undo, told = _undo(language)
-        return _success(ended, f"{said}. {told}").with_meta(undo=undo)
+        return _success(ended, f"{said}. {told}", undo=undo)
 
     async def cancel_all(self, context: ToolContext) -> ToolResult:
         """Cancel all reminders."""
@@ -186,7 +182,7 @@ class ScheduleService:
         )
         undo, told = _undo(person.language)
         data = {"count": len(ended), "summary": f"{said}\n{told}"}
-        return _marked(ToolResult.success(data), ended).with_meta(undo=undo)
+        return ToolResult.success(data, undo=undo, **_outside(ended))
 
     async def restore(self, context: ToolContext) -> ToolResult:
         """Set again what was cancelled last, one or all."""
@@ -215,7 +211,7 @@ class ScheduleService:
         self._reminders.look()
         lines = _texts(back, person.language)
         said = say(person.language, "✓ Reminders set again ({count}):\n{lines}", count=len(back), lines=lines)
-        return _marked(ToolResult.success({"count": len(back), "summary": said}), back)
+        return ToolResult.success({"count": len(back), "summary": said}, **_outside(back))
 
     async def _on_one(
         self,
@@ -453,12 +449,13 @@ def _none(summary: str) -> ToolResult:
     return ToolResult.success({"count": 0, "reminders": [], "summary": summary})
 
 
-def _success(schedule: Schedule, summary: str) -> ToolResult:
-    return _marked(ToolResult.success({**_fields(schedule), "summary": summary}), [schedule])
+def _success(schedule: Schedule, summary: str, **meta: str) -> ToolResult:
+    return ToolResult.success({**_fields(schedule), "summary": summary}, **meta, **_outside([schedule]))
 
 
-def _marked(result: ToolResult, shown: Sequence[Schedule]) -> ToolResult:
-    return result.with_meta(outside=True) if any(one.taint for one in shown) else result
+def _outside(shown: Iterable[Schedule], runs: Iterable[LastRun] = ()) -> dict[str, bool]:
+    """Return the mark of a result that shows text of others."""
+    return {"outside": True} if any(one.taint for one in shown) or any(one.outside for one in runs) else {}
 
 
 def _not_one(
@@ -480,7 +477,7 @@ def _not_one(
             lines=lines,
         )
     hint, numbers = say(language, "Which one? Say its number."), [one.number for one in shown]
-    return _marked(ToolResult.failure(code, told, hint, numbers=numbers), shown)
+    return ToolResult.failure(code, told, hint, numbers=numbers, **_outside(shown))
 
 
 def _asker(context: ToolContext) -> Person:
