@@ -114,8 +114,10 @@ class AttachmentReader:
             await self._give_up(file, error.reason)
         except TimeoutError:
             await self._give_up(file, "too_slow")
-        except NotKept:
+        except (NotKept, NoRoom):
             await self._give_up(file, "no_room")
+        except DocumentError as error:
+            await self._give_up(file, _WHY.get(error.code, "damaged"))
         except FileNotFoundError:  # it was here before a restart
             await self._give_up(file, "gone")
         except StoreError:
@@ -174,10 +176,7 @@ class AttachmentReader:
             await self._finish(file, {"text": text, "pages": 1})
 
     async def _see(self, file: WaitingFile, person: Person, source: Path) -> None:
-        try:
-            data = await asyncio.to_thread(self._files.documents.picture, source)
-        except DocumentError as error:
-            raise _NotRead(_WHY.get(error.code, "damaged")) from error
+        data = await asyncio.to_thread(self._files.documents.picture, source)
         path = await self._keep(person, _name(file, person, ".jpg"), data)
         await self._finish(file, {"path": path, "pictures": [path]})
 
@@ -209,10 +208,7 @@ class AttachmentReader:
         context = ToolContext(person=person)
         if await self._store.one("SELECT 1 FROM people WHERE id = ?", person.id) is None:
             raise _NotRead("gone")  # erased meanwhile
-        try:
-            return await asyncio.to_thread(self._files.receive, f"{folder}/{name}", data, context)
-        except NoRoom as error:
-            raise _NotRead("no_room") from error
+        return await asyncio.to_thread(self._files.receive, f"{folder}/{name}", data, context)
 
     async def _finish(self, file: WaitingFile, found: Mapping[str, JSON], transcript: str = "") -> None:
         await self._store.tx(lambda conn: media.finish_file(conn, file.message, found, transcript))
