@@ -113,10 +113,10 @@ class StandInGraph:
     def publish_faults(self) -> None:
         self.feed.publish({"event": "faults", "faults": self.faults.model_dump()})
 
-    def typing_until(self, person: str) -> float:
-        """Return until when (Unix seconds) the person sees that an answer is being written; 0: not at all."""
-        until = self._typing.get(person, 0.0)
-        return until if until > time.time() else 0.0
+    def typing(self) -> dict[str, float]:
+        """Return for how many seconds more each person sees that an answer is being written."""
+        now = time.time()
+        return {person: until - now for person, until in self._typing.items() if until > now}
 
     async def inbound(self, person: str, message: Mapping[str, JSON]) -> str:
         """Do what a person does on their phone; return the message's id once its webhook is queued.

@@ -5,7 +5,6 @@ import base64
 import binascii
 import hashlib
 import secrets
-import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -191,12 +190,10 @@ async def _stream(graph: StandInGraph) -> AsyncIterator[bytes]:
 
 
 def _snapshot(graph: StandInGraph) -> dict[str, JSON]:
-    now = time.time()
-    typing = {person: graph.typing_until(person) - now for person in graph.people}
     return {
         "people": [asdict(person) for person in graph.people.values()],
         "messages": graph.history.messages(),
-        "typing": {person: seconds for person, seconds in typing.items() if seconds > 0},
+        "typing": graph.typing(),
         "faults": graph.faults.model_dump(),
         "off": Faults().model_dump(),
         "refused": list(graph.history.refused),
