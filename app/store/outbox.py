@@ -248,7 +248,7 @@ def take(
 def _disclosing(conn: Connection, row: Row, now: float) -> Row:
     """Put the sentence that an automatic assistant answers into a row, or return one that goes before it."""
     message = outgoing(row["payload"])
-    by_others = row["origin"] in ("business", "callback") or row["state"] == "unknown"
+    by_others = row["origin"] == "business" or row["state"] == "unknown"
     if by_others or message.template is not None:  # a template has words of its own
         return row
     untold = "id = ? AND disclosed = 0 AND channel <> 'terminal'"
