@@ -295,23 +295,23 @@ def _waiting_messages(conn: Connection, conversation: str, read: Reader) -> list
         " ORDER BY CASE inbox.kind WHEN 'answer' THEN 0 ELSE 1 END, inbox.seq LIMIT ?",
         (conversation, BURST_MESSAGES + 1),
     ).fetchall()
-    return [_message(conn, row, read) for row in rows]
-
-
-def _message(conn: Connection, row: Row, read: Reader) -> _Message:
-    payload = orjson.loads(row["payload"])
-    is_said = row["said_as"] == "text" or (payload.get("attachment") or {}).get("voice")
-    is_own = row["said_as"] == "reaction" or (
-        is_said and in_own_words(row["said_as"], payload) and not _was_taken_back(conn, row)
-    )
-    return read_row(
-        _Message,
-        row,
-        choice=read(row["text"]) if is_own else None,
-        button=str(payload.get("button") or ""),
-        quoted=str(payload.get("quoted") or ""),
-        written_at=float(payload.get("sent_at") or 0) or None,
-    )
+    found = []
+    for row in rows:
+        payload, said_as = orjson.loads(row["payload"]), row["said_as"]
+        is_said = said_as == "text" or (payload.get("attachment") or {}).get("voice")
+        is_own = said_as == "reaction" or (
+            is_said and in_own_words(said_as, payload) and not _was_taken_back(conn, row)
+        )
+        message = read_row(
+            _Message,
+            row,
+            choice=read(row["text"]) if is_own else None,
+            button=str(payload.get("button") or ""),
+            quoted=str(payload.get("quoted") or ""),
+            written_at=float(payload.get("sent_at") or 0) or None,
+        )
+        found.append(message)
+    return found
 
 
 def _was_taken_back(conn: Connection, message: Row) -> bool:

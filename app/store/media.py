@@ -13,6 +13,7 @@ import re
 import shutil
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -209,21 +210,14 @@ def _detect_format(data: bytes, said: str) -> tuple[str, MediaKind, tuple[str, .
     for true_type, one in _FORMATS.items():
         if one.start not in _ALIKE and _begins(data, one):
             return true_type, one.kind, one.endings
-    if _is_text(data):
-        return "text/plain", "document", ()
+    with suppress(UnicodeDecodeError):
+        if "\0" not in data.decode():  # HTML, SVG and scripts too are sent as a plain text document
+            return "text/plain", "document", ()
     raise NotKept("WhatsApp takes JPEG, PNG, MP3, Opus, MP4, PDF, Office and text files, and this is none")
 
 
 def _begins(data: bytes, format: _Format) -> bool:
     return re.match(format.start, data, re.DOTALL) is not None
-
-
-def _is_text(data: bytes) -> bool:
-    """Return whether it is UTF-8 text; HTML, SVG and scripts too are sent as a plain text document."""
-    try:
-        return "\0" not in data.decode()
-    except UnicodeDecodeError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,14 @@ def count_call(conn: Connection, tool: str, code: str, seconds: float | None, da
     `tool` is the name of a tool, else "unknown"; `code` is "ok" or the error code; `seconds` is None if the
     call was refused before it ran; `day` comes from `day_of`.
     """
+    step = _NEVER_RAN
+    if seconds is not None:
+        step = min(math.ceil(math.log(max(seconds * 1000, 1), _BASE)), _LAST_STEP)
     rows = conn.execute("SELECT DISTINCT code FROM tool_statistics WHERE tool = ? AND day = ?", (tool, day))
     conn.execute(
         "INSERT INTO tool_statistics (tool, day, code, step, calls) VALUES (?, ?, ?, ?, 1)"
         " ON CONFLICT (tool, day, code, step) DO UPDATE SET calls = tool_statistics.calls + 1",
-        (tool, day, counted_code(code, {row["code"] for row in rows}), _step(seconds)),
+        (tool, day, counted_code(code, {row["code"] for row in rows}), step),
     )
 
 
@@ -124,11 +127,6 @@ def _percentile(steps: Counter[int], percent: int) -> float | None:
         if ended * 100 >= percent * steps.total():
             return float(_BASE**step) / 1000
     return None
-
-
-def _step(seconds: float | None) -> int:
-    milliseconds = 0 if seconds is None else max(seconds * 1000, 1)
-    return min(math.ceil(math.log(milliseconds, _BASE)), _LAST_STEP) if milliseconds else _NEVER_RAN
 
 
 def last_day(conn: Connection, now: float) -> Day:
