@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ import yaml
 from app.skills import load_skill
 from app.skills.manifest import read_manifest
 from app.skills.skill import SENTENCES_FILE
+from app.tools import Tool, parse_docstring
 from app.tools.source import find_tools
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "skills.md"
@@ -36,8 +38,19 @@ def test_the_documented_schema_is_that_of_all_three_docstring_styles() -> None:
     styles = [block for block in documented("python") if "def create_issue" in block]
     assert len(styles) == 3
     for code in styles:
-        (tool,), _ = find_tools(code)
-        assert tool.definition() == wanted
+        (found,), _ = find_tools(code)
+        module: dict[str, Any] = {}
+        exec(code, module)
+        tool, parsed = (
+            Tool.from_function(module["create_issue"]),
+            parse_docstring(module["create_issue"].__doc__),
+        )
+        assert found.definition() == tool.get_schema()["function"] == wanted
+        schema = {"inputSchema": wanted["parameters"]}
+        assert tool.mcp_definition() == {"name": "create_issue", "description": "Create an issue", **schema}
+        assert parsed.description == "Create an issue"
+        assert parsed.params.keys() == wanted["parameters"]["properties"].keys()
+    assert parse_docstring(styles[0].split('"""')[1]).returns == "The issue"
 
 
 TYPES = """

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
 from app.tools import ToolContext
@@ -53,6 +54,13 @@ def test_the_skills_of_the_release_load_without_a_fault() -> None:
                 for slot in _slots(text)
             }
             assert slots <= tool.input_schema["properties"].keys(), tool.name
+
+
+def test_a_bundled_skill_says_each_sentence_in_each_language() -> None:
+    for file in RELEASE_SKILLS.glob("*/assets/sentences.yaml"):
+        if said := yaml.safe_load(file.read_text("utf-8")).get("said"):
+            assert set(said) == {"es", "pt", "en"}
+            assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}
 
 
 def test_what_is_read_of_the_release_is_what_runs() -> None:

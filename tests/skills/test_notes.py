@@ -84,9 +84,16 @@ def test_a_change_that_cannot_be_made_changes_nothing(ana, note: str, text: str,
     assert texts(listing(context=ana)) == ["pan negro", "pan blanco"]
 
 
-def test_a_word_within_another_names_no_note(ana) -> None:
-    save("la clave del wifi es mole2024", context=ana)
-    assert edit("del mole", "son 14 chiles", context=ana)["error"]["code"] == "NOTE_NOT_FOUND"
+def test_a_note_is_meant_by_its_number_its_place_or_whole_words_of_it(ana) -> None:
+    for text in ("pan", "pan integral", "pan de centeno", "las compras", "la clave es mole2024"):
+        save(text, context=ana)
+    for wanted, number in [
+        *(("2", 2), ("la nota número 2", 2), ("la última", 5), ("pan", 1), ("integral", 2)),
+        *(("la del pan de centeno", 3), ("compras", 4)),
+    ]:
+        assert edit(wanted, "y más", append=True, context=ana)["number"] == number
+    for wanted in ("perro", "", "1" * 400, "del mole", "mole"):
+        assert edit(wanted, "x", context=ana)["error"]["code"] == "NOTE_NOT_FOUND"
     assert delete("mole", context=ana)["error"]["code"] == "NOTE_NOT_FOUND"
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
+from app.tools import ToolResult
+from tests.tools.engines import engine_of, tool_of
 
 MEBIBYTE = 1024 * 1024
 
@@ -60,9 +61,7 @@ for _ in range(5000):
 
 
 def result_of(function: Callable[..., object], **options: Any) -> ToolResult:
-    tool = Tool("it", "Does it", {"type": "object", "properties": {}}, function, **options)
-    engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
-    return asyncio.run(engine.execute_tool_call("it", {}))
+    return asyncio.run(engine_of(tool_of(function, **options)).execute_tool_call("it", {}))
 
 
 RESULTS: dict[str, tuple[Any, str]] = {

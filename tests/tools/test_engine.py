@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.people import Person
-from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolContext, ToolRegistry, ToolResult
+from app.tools import Tool, ToolContext, ToolResult
 from app.tools.engine import CallTerms
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until
@@ -113,31 +113,24 @@ async def test_a_cancelled_call_leaves_its_intent_open() -> None:
     assert journal.rows == ["intent it {}"]
 
 
-def raising(error: BaseException) -> Callable[[], None]:
+def raising(error: BaseException, *, later: bool = False) -> Callable[[], Any]:
     def fail() -> None:
         raise error
 
-    return fail
-
-
-def raising_async(error: BaseException) -> Callable[[], Any]:
-    async def fail() -> None:
+    async def fail_later() -> None:
         raise error
 
-    return fail
+    return fail_later if later else fail
 
 
 async def test_no_exception_leaves_the_engine() -> None:
     for error in [
-        ValueError("x"),
-        SystemExit(3),
-        KeyboardInterrupt(),
-        StopIteration(),
-        asyncio.CancelledError(),
+        *(ValueError("x"), SystemExit(3), KeyboardInterrupt(), StopIteration(), asyncio.CancelledError()),
         GeneratorExit(),
     ]:
-        for make in [raising, raising_async]:
-            assert (await engine_of(tool_of(make(error))).execute_tool_call("it", {})).code == "INTERNAL"
+        for later in (False, True):
+            failing = tool_of(raising(error, later=later))
+            assert (await engine_of(failing).execute_tool_call("it", {})).code == "INTERNAL"
 
 
 async def test_messages_hold_no_path_and_no_secret() -> None:
@@ -210,7 +203,17 @@ async def test_retries(idempotent: bool, failures: int, pauses: list[float], cod
     assert paused == pauses
 
 
-async def test_ways_to_be_called() -> None:
+def typed(ctx: ToolContext, a: int = 1) -> str:
+    """Says the channel."""
+    return ctx.channel
+
+
+def optional(a: int = 1, *, about: "ToolContext | None" = None) -> str:
+    """Says the channel."""
+    return about.channel if about else ""
+
+
+async def test_a_tool_is_called_as_it_was_written_and_gets_its_context_under_any_name() -> None:
     schema = {"type": "object", "properties": {"a": {}, "context": {}}}
     context = ToolContext(channel="terminal")
 
@@ -233,22 +236,7 @@ async def test_ways_to_be_called() -> None:
         engine = engine_of(Tool("it", "Does it", schema, function))
         assert (await engine.execute_tool_call("it", args, context)).data == expected
         assert (await Tool("it", "Does it", schema, function).execute(args, context)).data == expected
-
-
-def typed(ctx: ToolContext, a: int = 1) -> str:
-    """Says the channel."""
-    return ctx.channel
-
-
-def optional(a: int = 1, *, about: "ToolContext | None" = None) -> str:
-    """Says the channel."""
-    return about.channel if about else ""
-
-
-async def test_a_tool_context_is_received_under_any_name() -> None:
-    for function in [typed, optional]:
+    for function in (typed, optional):
         tool = Tool.from_function(function)
         assert list(tool.input_schema["properties"]) == ["a"]
-        engine = ExecutionEngine(ToolRegistry([tool]), ConfirmationPolicy("yolo"))
-        result = await engine.execute_tool_call(tool.name, {"a": 2}, ToolContext(channel="terminal"))
-        assert result.data == "terminal"
+        assert (await engine_of(tool).execute_tool_call(tool.name, {"a": 2}, context)).data == "terminal"

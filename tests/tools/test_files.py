@@ -148,14 +148,12 @@ async def test_dry_run_checks_paths_and_changes_nothing(root: Path) -> None:
 
 async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Path) -> None:
     run = Bench(root)
-    member = ToolContext(person=Person("p1", "simulator"))
-    owner = ToolContext(person=Person("p2", "simulator", role="owner"))
-    assert (await run("list_files", member)).data["entries"] == []
-    assert (await run("write_file", member, path="mine.txt", content="m")).ok
+    assert (await run("list_files", MEMBER)).data["entries"] == []
+    assert (await run("write_file", MEMBER, path="mine.txt", content="m")).ok
     assert (root / "people" / "p1" / "mine.txt").read_text() == "m"
-    assert (await run("read_file", member, path="inner/kept.txt")).code == "NOT_FOUND"
-    assert (await run("read_file", member, path=str(root / "inner" / "kept.txt"))).code == "BAD_REQUEST"
-    assert (await run("read_file", owner, path="people/p1/mine.txt")).data["content"] == "m"
+    assert (await run("read_file", MEMBER, path="inner/kept.txt")).code == "NOT_FOUND"
+    assert (await run("read_file", MEMBER, path=str(root / "inner" / "kept.txt"))).code == "BAD_REQUEST"
+    assert (await run("read_file", OWNER, path="people/p1/mine.txt")).data["content"] == "m"
 
 
 @pytest.fixture

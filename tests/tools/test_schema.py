@@ -1,117 +1,17 @@
 """The schemas that models read, from live functions and from source text alike."""
 
-import hashlib
 import inspect
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from pathlib import Path
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Optional, Union
 
 import pytest
 from pydantic import BaseModel, Field
 
-from app.tools import Tool, ToolContext, build_catalog, parse_docstring
+from app.tools import Tool, ToolContext, parse_docstring
 from app.tools.schema import PERMISSIVE
 from app.tools.source import find_tools
-
-CREATE_ISSUE = {
-    "type": "object",
-    "properties": {
-        "title": {"type": "string", "description": "Title of the issue"},
-        "body": {"type": "string", "description": "Text in Markdown"},
-        "labels": {"type": "array", "items": {"type": "string"}, "description": "Labels to put on it"},
-        "priority": {
-            "type": "string",
-            "enum": ["low", "medium", "high"],
-            "default": "medium",
-            "description": "How urgent it is",
-        },
-    },
-    "required": ["title", "body"],
-}
-GOOGLE = """Create an issue.
-
-    Args:
-        title: Title of the issue
-        body (str): Text in Markdown
-        labels: Labels to put on it
-        priority: How urgent it is
-
-    Returns:
-        dict: The issue
-"""
-NUMPY = """Create an issue.
-
-    Parameters
-    ----------
-    title : str
-        Title of the issue
-    body : str
-        Text in Markdown
-    labels : list of str, optional
-        Labels to put on it
-    priority : {"low", "medium", "high"}
-        How urgent it is
-
-    Returns
-    -------
-    dict
-        The issue
-"""
-REST = """Create an issue.
-
-    :param title: Title of the issue
-    :param str body: Text in Markdown
-    :param labels: Labels to put on it
-    :type labels: list[str]
-    :param priority: How urgent it is
-    :returns: The issue
-"""
-
-
-@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST], ids=["google", "numpy", "rest"])
-def test_create_issue_has_one_schema_in_all_docstring_styles(docstring: str) -> None:
-    def create_issue(
-        title: str,
-        body: str,
-        labels: list[str] | None = None,
-        priority: Literal["low", "medium", "high"] = "medium",
-    ) -> dict[str, Any]:
-        return {}
-
-    create_issue.__doc__ = docstring
-    tool = Tool.from_function(create_issue)
-    words = {"name": "create_issue", "description": "Create an issue"}
-    assert tool.get_schema() == {"type": "function", "function": {**words, "parameters": CREATE_ISSUE}}
-    assert tool.mcp_definition() == {**words, "inputSchema": CREATE_ISSUE}
-    assert tool.warnings == ()
-    parsed = parse_docstring(docstring)
-    assert (parsed.description, parsed.returns) == ("Create an issue", "The issue")
-    assert parsed.params == {
-        name: schema["description"] for name, schema in CREATE_ISSUE["properties"].items()
-    }
-
-
-def test_create_issue_has_the_same_schema_in_the_catalogue(tmp_path: Path) -> None:
-    file = tmp_path / "tools.py"
-    file.write_text(
-        "from typing import Literal\n"
-        "def create_issue(title: str, body: str, labels: list[str] | None = None,\n"
-        '                 priority: Literal["low", "medium", "high"] = "medium") -> dict:\n'
-        f"    {GOOGLE!r}\n"
-    )
-    source = file.read_bytes()
-    digest = hashlib.sha1(source, usedforsecurity=False).hexdigest()
-    assert build_catalog(file) == {
-        "version": digest[:12],
-        "hash": digest,
-        "count": 1,
-        "promptList": "- create_issue: Create an issue",
-        "functionSchema": [
-            {"name": "create_issue", "description": "Create an issue", "parameters": CREATE_ISSUE}
-        ],
-    }
 
 
 @dataclass
@@ -244,6 +144,7 @@ def test_docstrings() -> None:
             (),
         ),
         ("Do.\n\nArgs:\n    a: First\n    b: Second\n\n:return: it", "Do", {"a": "First", "b": "Second"}, ()),
+        ("Do.\n\n:param str a: First\n:type a: str\n:param b: Two", "Do", {"a": "First", "b": "Two"}, ()),
         ("Do.\n\nParameters\n----------\na : int\n    First\n\n:returns: it", "Do", {"a": "First"}, ()),
         ("Do.\n\n:param a: First\n  goes on\n\nReturns:\n    it", "Do", {"a": "First goes on"}, ()),
     ]:
