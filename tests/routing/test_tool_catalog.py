@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +16,8 @@ from app.routing.tool_catalog import Selection, ToolCatalog
 from app.skills import SkillLoader
 from app.skills.skill import RELEASE_SKILLS
 from app.tools import Tool, ToolRegistry
+from tests.skills.folders import write
+from tests.world import until
 
 ANA = Person("p1", "whatsapp", "Ana")
 
@@ -24,13 +26,6 @@ OWNER = Person("p2", "whatsapp", "Olga", role="owner")
 
 
 NONE = Intent()
-
-
-def drop(folder: Path, name: str, description: str, body: str = "Do it.", metadata: str = "{}") -> None:
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / name / "SKILL.md").write_text(
-        f"---\nname: {name}\ndescription: {description}\nmetadata: {metadata}\n---\n{body}", "utf-8"
-    )
 
 
 @pytest.fixture
@@ -50,8 +45,7 @@ async def view(folder: Path) -> ToolCatalog:
 
 
 async def test_the_best_tool_of_a_category_comes_before_our_own(folder: Path) -> None:
-    drop(folder, "bread", "Baking bread.", "Knead. " * 4_000)
-    (folder / "bread" / "guide.md").write_text("x")
+    write(folder / "bread", about="Baking bread.", body="Knead. " * 4_000, files={"guide.md": "x"})
     abilities = await view(folder)
     choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=2)
     assert choice == Selection(("calculate", "load_skill"), ("bread", "calculator"), ("calculator",))
@@ -98,14 +92,10 @@ class Slow(SkillLoader):
             self.at_once -= 1
 
 
-async def pause() -> None:
-    await asyncio.sleep(0)
-
-
-async def until(so: Callable[[], bool], doing: Callable[[], Awaitable[None]] = pause) -> None:
+async def refreshed(abilities: ToolCatalog, so: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not so():
-            await doing()
+            await abilities.refresh()
 
 
 async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> None:
@@ -113,8 +103,8 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
     abilities = ToolCatalog(loader, ToolRegistry(), {})
     loader.free.clear()
     first = asyncio.create_task(abilities.refresh())
-    await until(lambda: loader.looks > 0)
-    drop(folder, "tea", "Tea.")
+    await until(lambda: loader.looks > 0, "a look")
+    write(folder / "tea")
     later = [asyncio.create_task(abilities.refresh()) for _ in range(50)]
     await asyncio.sleep(0)
     assert not first.done()  # the loop goes on meanwhile
@@ -127,27 +117,14 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
     loader = Slow(folder)
     abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
-    await until(lambda: abilities.tool("calculate") is not None, abilities.refresh)
-    drop(folder, "tea", "Tea.")
+    await refreshed(abilities, lambda: abilities.tool("calculate") is not None)
+    write(folder / "tea")
     loader.free.clear()
     await abilities.refresh()
     assert abilities.skill("tea") is None
     assert abilities.tool("calculate") is not None
     loader.free.set()
-    await until(lambda: abilities.skill("tea") is not None, abilities.refresh)
-
-
-async def test_only_skills_that_have_files_are_offered_for_reading(folder: Path) -> None:
-    for name in ("rose-care", "tea"):
-        drop(folder, name, f"All about {name}.")
-    (folder / "tea" / "sorts.md").write_text("Green, black.", "utf-8")
-    abilities = await view(folder)
-    names, shown = ["load_skill", "read_skill_file"], ("rose-care", "tea")
-    load, read = abilities.offer(names, ANA, shown, shown).schemas
-    assert load["function"]["parameters"]["properties"]["name"]["enum"] == ["rose-care", "tea"]
-    assert read["function"]["parameters"]["properties"]["skill"]["enum"] == ["tea"]
-    (only,) = abilities.offer(names, ANA, shown[:1], shown[:1]).schemas
-    assert only["function"]["name"] == "load_skill"
+    await refreshed(abilities, lambda: abilities.skill("tea") is not None)
 
 
 class OneServer:

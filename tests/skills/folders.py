@@ -1,6 +1,6 @@
 """Skill folders for tests, and the engine that calls what is in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +8,23 @@ from app.skills import SkillLoader, Workers
 from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
 
 
-def write(folder: Path, code: str = "", *, front: str = "", body: str = "Body.", name: str = "") -> Path:
+def write(
+    folder: Path,
+    code: str = "",
+    *,
+    front: str = "",
+    body: str = "Body.",
+    name: str = "",
+    about: str = "",
+    files: Mapping[str, str] | None = None,
+) -> Path:
     (folder / "scripts").mkdir(parents=True, exist_ok=True)
-    (folder / "SKILL.md").write_text(
-        f"---\nname: {name or folder.name}\ndescription: What {folder.name} does.\n{front}---\n{body}\n",
-        "utf-8",
-    )
-    if code:
-        (folder / "scripts" / "tools.py").write_text(code, "utf-8")
+    described = about or f"What {folder.name} does."
+    manifest = f"---\nname: {name or folder.name}\ndescription: {described}\n{front}---\n{body}\n"
+    for path, text in {"SKILL.md": manifest, "scripts/tools.py": code, **(files or {})}.items():
+        if text:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, "utf-8")
     return folder
 
 

@@ -1,3 +1,5 @@
+"""Times, days in words, business days and holidays."""
+
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -10,6 +12,9 @@ from tests.skills.tools import context, functions
 TOOLS = functions("datetime")
 now, convert, between, weekday = (
     TOOLS[name] for name in ("current_time", "convert_time", "days_between", "weekday_of")
+)
+holidays, business, later = (
+    TOOLS[name] for name in ("holidays", "business_days_between", "add_business_days")
 )
 MEXICO = ZoneInfo("America/Mexico_City")
 
@@ -37,11 +42,8 @@ def test_a_country_of_several_zones_tells_the_main_ones() -> None:
         assert answer["summary"].count("•") == len(offsets)
 
 
-CLOCKS = table("datetime", "clocks")
-
-
 def test_times_in_words_are_read() -> None:
-    for said, clock in CLOCKS:
+    for said, clock in table("datetime", "clocks"):
         answer = convert(said, "Madrid", "Madrid", context=context())
         assert answer["from"]["time"] == answer["to"][0]["time"] == clock
 
@@ -74,11 +76,8 @@ def test_a_day_without_a_year_is_the_next_one() -> None:
         assert answer["days"] == (end - today).days
 
 
-OWN_ZONES = table("datetime", "own_zones")
-
-
 async def test_words_for_a_place_become_the_zone_of_the_person() -> None:
-    for language, country, place, zone in OWN_ZONES:
+    for language, country, place, zone in table("datetime", "own_zones"):
         zones = Zones()
         asks = replace(context(language, country), services=Services(zones=zones))
         answer = await TOOLS["set_time_zone"](place, context=asks)
@@ -110,3 +109,57 @@ class Zones:
     async def set(self, zone: str, context: ToolContext) -> tuple[str, bool]:
         self.kept.append(zone)
         return zone or "America/Mexico_City", False
+
+
+def test_a_weekday_is_at_most_a_week_away() -> None:
+    for said, day, ahead in table("calendar", "a_weekday_is_at_most_a_week_away"):
+        today = datetime.now(MEXICO).date()
+        found = date.fromisoformat(weekday(said, context=context())["date"])
+        assert found.weekday() == day
+        assert 1 <= ((found - today) if ahead else (today - found)).days <= 7
+
+
+def test_days_beyond_the_calendar_are_named() -> None:
+    for said in ["en 99999 años", "pascua 0001", "0 de enero", "hace 99999 meses"]:
+        assert weekday(said, context=context())["error"]["code"] == "INVALID_DATE"
+
+
+def test_business_days_leave_weekends_and_holidays_out() -> None:
+    for start, end, country, days, free in [
+        ("2026-12-21", "2026-12-25", "MX", 3, ["2026-12-25"]),
+        ("2026-09-04", "2026-09-08", "BR", 1, ["2026-09-07"]),
+        ("2026-07-01", "2026-07-31", "AR", 21, ["2026-07-09"]),
+        ("2026-07-02", "2026-07-06", "US", 1, ["2026-07-03"]),
+        ("2026-11-21", "2026-11-22", "MX", 0, []),
+    ]:
+        answer = business(start, end, context=context(country=country, timezone="UTC"))
+        expected_free = free if country != "AR" else answer["holidays"]
+        assert answer["holidays"] == expected_free
+        assert answer["business_days"] == (days if country != "AR" else 22 - len(expected_free))
+
+
+def test_so_many_business_days_later() -> None:
+    for start, days, country, expected in [
+        ("2026-12-24", 1, "MX", "2026-12-28"),
+        ("2026-12-28", -1, "BR", "2026-12-24"),
+        ("2026-11-21", 1, "MX", "2026-11-23"),
+        ("2026-12-30", 2, "US", "2027-01-04"),
+    ]:
+        assert later(days, start, context=context(country=country, timezone="UTC"))["date"] == expected
+
+
+def test_holidays() -> None:
+    for when, place, language, country, says in table("calendar", "holidays"):
+        assert says in holidays(when, place, context=context(language, country, "UTC"))["summary"]
+
+
+def test_what_cannot_be_told_is_named() -> None:
+    for answer, code in [
+        (holidays(context=context(country="", timezone="UTC")), "NO_COUNTRY"),
+        (holidays(place="xyzzyq", context=context()), "LOCATION_NOT_FOUND"),
+        (holidays("asdf", context=context()), "INVALID_DATE"),
+        (business("1900-01-01", context=context()), "TOO_FAR"),
+        (later(10**9, context=context()), "TOO_FAR"),
+    ]:
+        assert answer["error"]["code"] == code
+        assert answer["error"]["hint"]

@@ -1,13 +1,11 @@
 """What hostile code can do in the sandbox, tried with bubblewrap itself; skipped where it does not work."""
 
-import asyncio
 import os
 import socket
 import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,6 @@ from app.doctor.abilities import check_sandbox
 from app.processes import confine
 from app.processes.sandbox import Grants, Sandbox
 from app.settings import Settings
-from app.skills.folder import signature
-from app.skills.workers import Workers
-from app.tools import ToolContext
 from tests.world import ROOT, wait_for
 
 TRIED = """
@@ -190,16 +185,6 @@ def test_hostile_code_reaches_nothing_outside(sandbox: Sandbox, folder: Path, ho
     assert [file.name for file in folder.iterdir()] == ["SKILL.md"]
 
 
-def test_it_works_as_its_own_folder_and_the_libraries_of_the_release_need_it(
-    sandbox: Sandbox, folder: Path
-) -> None:
-    (folder / "own.py").write_text("VALUE = 1")
-    code = "import app.tools.tool, own; assert own.VALUE; open('/tmp/f', 'w').write('x')"
-    command = [*sandbox.command(folder), sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_nothing_of_the_environment_is_seen_inside(sandbox: Sandbox, folder: Path) -> None:
     code = (
         "import glob; seen = b''.join(open(f, 'rb').read() for f in glob.glob('/proc/[0-9]*/environ'))\n"
@@ -208,14 +193,6 @@ def test_nothing_of_the_environment_is_seen_inside(sandbox: Sandbox, folder: Pat
     said = run(sandbox.command(folder), code, env={"SECRET": "of the server", "HOME": "/root"})
     names = ["HOME", "LANG", "MALLOC_ARENA_MAX", "PATH", "PWD", "TMPDIR"]
     assert said == f"LookupError (False, {names})"
-
-
-def test_an_open_socket_is_handed_on(sandbox: Sandbox, folder: Path) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        code = f"socket.socket(fileno={theirs.fileno()}).sendall(b'from inside')"
-        assert run(sandbox.command(folder), code, pass_fds=[theirs.fileno()]) == "done"
-        assert ours.recv(100) == b"from inside"
 
 
 def test_what_was_granted_works_and_no_more(
@@ -276,22 +253,15 @@ def processes(mark: str) -> list[int]:
     return found
 
 
-def test_it_is_killed_whole(sandbox: Sandbox, folder: Path) -> None:
-    mark = f"whole-{os.getpid()}"
+@pytest.mark.parametrize("from_a_server", [False, True])
+def test_it_is_killed_whole_and_ends_with_a_server_that_was_killed(
+    sandbox: Sandbox, folder: Path, from_a_server: bool
+) -> None:
+    mark = f"whole-{from_a_server}-{os.getpid()}"
     command = [*sandbox.command(folder, Grants(programs=True)), sys.executable, "-c", KEPT, mark]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        wait_for(lambda: len(processes(mark)) >= 5, "all of its processes")
-        process.kill()
-    wait_for(lambda: not processes(mark), "the end of all")
-
-
-def test_it_ends_with_the_server_that_was_killed(sandbox: Sandbox, folder: Path) -> None:
-    mark = f"server-{os.getpid()}"
-    command = [*sandbox.command(folder, Grants(programs=True)), sys.executable, "-c", KEPT, mark]
-    server = f"import subprocess, sys; subprocess.run({command!r})"
-    with subprocess.Popen([sys.executable, "-c", server], stdout=subprocess.PIPE) as process:
-        wait_for(lambda: len(processes(mark)) >= 6, "all of its processes")
+    server = [sys.executable, "-c", f"import subprocess; subprocess.run({command!r})"]
+    with subprocess.Popen(server if from_a_server else command, stdout=subprocess.PIPE) as process:
+        wait_for(lambda: len(processes(mark)) >= 5 + from_a_server, "all of its processes")
         process.kill()
     wait_for(lambda: not processes(mark), "the end of all")
 
@@ -384,44 +354,3 @@ def test_the_filter_is_the_same_on_both_machines() -> None:
         for machine, number in zip(("x86_64", "aarch64"), numbers, strict=True):
             arguments = argument if isinstance(argument, tuple) else (argument,)
             assert judged(machine, granted, number, arguments) == verdict
-
-
-TOOLS = """
-import os, time
-def place() -> str:
-    \"\"\"Says where it runs.\"\"\"
-    return f"{os.getpid()} {os.getcwd()}"
-def fork() -> str:
-    \"\"\"Forks.\"\"\"
-    return str(os.fork())
-def hang() -> str:
-    \"\"\"Never ends.\"\"\"
-    while True:
-        time.sleep(600)
-"""
-
-
-@dataclass
-class Confined:
-    """Puts every worker into the sandbox."""
-
-    sandbox: Sandbox
-
-    def prefix(self, folder: Path) -> list[str]:
-        return self.sandbox.command(folder)
-
-
-async def test_a_worker_runs_in_it(sandbox: Sandbox, folder: Path) -> None:
-    (folder / "scripts").mkdir()
-    (folder / "scripts/tools.py").write_text(TOOLS)
-    workers = Workers(launcher=Confined(sandbox))
-    version, context = signature(folder), ToolContext()
-    placed = await workers.call(folder, version, "place", {}, context)
-    assert placed.data == f"1 {folder}"
-    forked = await workers.call(folder, version, "fork", {}, context)
-    assert forked.error
-    assert "PermissionError" in forked.error.message
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(workers.call(folder, version, "hang", {}, context), 0.2)
-    await workers.close()
-    assert not processes(str(folder))

@@ -15,13 +15,13 @@ from app.skills.scripts import INTERPRETER_PATH
 from tests.forks import run_recado
 from tests.installs.made_packages import make_wheel
 from tests.mailer import asked, press, questions
+from tests.skills.folders import write
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.tides import told
 from tests.world import wait_for
 
 pytestmark = pytest.mark.slow
 
-RUN = "Run the script.\n"
 # Shapes of public skills: the files of each, how it is run, and what is told of it.
 SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "sibling-module": (
@@ -71,15 +71,6 @@ def _sandbox(tmp_path: Path) -> None:
         pytest.skip(f"the sandbox does not work here: {fault}")
 
 
-def write_skill(place: Path, name: str, files: dict[str, str]) -> Path:
-    folder = place / name
-    front = f"---\nname: {name}\ndescription: Does {name} with a script.\n---\n{RUN}"
-    for path, text in {"SKILL.md": front, **files}.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return folder
-
-
 def play(body: dict[str, Any]) -> Any:
     """Chooses the skill that is named, and runs what the message asks for."""
     said = last_user_text(body)
@@ -106,13 +97,13 @@ def test_skills_of_many_shapes_run_or_say_what_they_lack_and_a_link_opens_nothin
 ) -> None:
     own = tmp_path / "own"
     for name, (files, _, _) in SHAPES.items():
-        write_skill(own, name, files)
+        write(own / name, files=files)
     code = (
         "import os, sys\nos.symlink(sys.argv[1], 'stolen.txt')\n"
         "os.symlink(os.path.dirname(sys.argv[1]), 'away')\n"
         "open('own.txt', 'w').write('own')\n"
     )
-    write_skill(own, "links", {"scripts/link.py": code})
+    write(own / "links", files={"scripts/link.py": code})
     server, graph = make_world(model=model(play), SKILLS_DIR=str(own), CONFIRMATION_MODE="yolo")
     for number, (name, (_, call, said)) in enumerate(SHAPES.items(), 1):
         run(graph, name, **call)
@@ -135,7 +126,7 @@ def test_a_script_asks_first_sees_the_persons_files_alone_and_what_it_writes_is_
         "print([place for place in sys.argv[1:] if os.path.exists(place)])\n"
         "Path('report.txt').write_text('done')\n"
     )
-    folder = write_skill(tmp_path / "own", "reports", {"scripts/report.py": code})
+    folder = write(tmp_path / "own/reports", files={"scripts/report.py": code})
     server, graph = make_world(model=model(play), SKILLS_DIR=str(tmp_path / "own"), SECRET="s3cret")
     workspace = server.folder / "workspace"
     workspace.mkdir(exist_ok=True)
@@ -170,8 +161,8 @@ def test_packages_of_a_dropped_folder_are_installed_by_skills_add_and_shown_befo
     shelf.mkdir()
     make_wheel(shelf, "tide-table", code="HIGH = 'noon'\n")
     code = "# /// script\n# dependencies = ['tide-table']\n# ///\nimport tide_table\nprint(tide_table.HIGH)\n"
-    folder = write_skill(tmp_path / "own", "tables", {"scripts/table.py": code})
-    write_skill(tmp_path / "own", "prose", {"references/guide.md": "Read me."})
+    folder = write(tmp_path / "own/tables", files={"scripts/table.py": code})
+    write(tmp_path / "own/prose", files={"references/guide.md": "Read me."})
     more = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf), "CONFIRMATION_MODE": "yolo"}
     server, graph = make_world(model=model(play), SKILLS_DIR=str(tmp_path / "own"), **more)
     listed = recado(server, "skills", "list").stdout

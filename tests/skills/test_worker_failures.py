@@ -5,26 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.skills.folders import House, gone
-from tests.skills.worker_code import CRASHES, OTHER
+from tests.skills.worker_code import OTHER
 from tests.world import until
-
-
-async def test_three_deaths_in_a_row_set_a_skill_aside_until_its_folder_changes(house: House) -> None:
-    house.drop("crashes", CRASHES)
-    for _ in range(3):
-        await house.call("leaves")
-    refused = await house.call("precise")
-    assert refused.code == "UNAVAILABLE"
-    assert "3 failures in a row" in refused.error.message
-    house.look()
-    skill = house.loader.skill("crashes")
-    assert not skill.available
-    assert "exited with status 7" in skill.reason
-    assert house.loader.tools == ()
-    assert house.told == [("crashes", skill.reason)]
-    house.drop("crashes", CRASHES + "\n")
-    assert (await house.call("precise")).data == 2**100
-    await until(lambda: house.told[1:] == [("crashes", "")], "the news that it is tried again")
 
 
 @pytest.mark.parametrize(
