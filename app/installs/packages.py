@@ -136,7 +136,14 @@ def _npm_program(package: Package, folder: Path) -> tuple[str, ...]:
         raise _no_program("its package.json cannot be read") from error
     if (name, version) != (package.identifier, package.version):
         raise InstallError("CHANGED", f"what came calls itself {name} {version}, not what was approved")
-    file = _chosen_file(programs, package.identifier.rpartition("/")[2])
+    programs = {"": programs} if isinstance(programs, str) else programs
+    if not isinstance(programs, dict) or not programs:
+        raise _no_program("it has no program")
+    files = {str(file) for file in programs.values()}
+    own_name = package.identifier.rpartition("/")[2]
+    file = next(iter(files)) if len(files) == 1 else programs.get(own_name)  # as npx chooses
+    if not isinstance(file, str):
+        raise _no_program(f"it has {len(files)} programs, and none of its own name")
     program = (home / file).resolve()
     if not program.is_relative_to(home.resolve()) or not program.is_file():
         raise _no_program("its program lies outside of it or is not there")
@@ -171,7 +178,11 @@ class Downloads:
         self._folder = folder
         self._scratch = scratch
         self._disk = disk
-        self._environment = _environment(scratch, cache)
+        # What the operator set up for npm and pip (addresses, certificates, caches) and nothing else.
+        kept = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name)}
+        self._environment = {"npm_config_cache": str(cache / "npm")}
+        self._environment |= {name: text for name, text in kept.items() if not is_own(name)}
+        self._environment |= {"TMPDIR": str(scratch), "CI": "1"}
 
     async def run(self, command: Sequence[str]) -> None:
         """Run a program; a cancel ends it whole. Raises `InstallError` if it fails or needs too much."""
@@ -235,19 +246,6 @@ async def install_script_packages(packages: Sequence[str], data_dir: Path, disk:
         await asyncio.to_thread(_clear, scratch)
 
 
-def _chosen_file(programs: JSON, own: str) -> str:
-    """Return the only program, or the one of the package's own name, as npx chooses."""
-    if isinstance(programs, str):
-        return programs
-    if not isinstance(programs, dict) or not programs:
-        raise _no_program("it has no program")
-    files = {str(file) for file in programs.values()}
-    file = next(iter(files)) if len(files) == 1 else programs.get(own)
-    if not isinstance(file, str):
-        raise _no_program(f"it has {len(files)} programs, and none of its own name")
-    return file
-
-
 def _pip_lock(report: JSON) -> str:
     """Write a line for each package with the hash of its wheel, from pip's report.
 
@@ -276,12 +274,6 @@ def _normal(name: str) -> str:
 
 def _no_program(why: str) -> InstallError:
     return InstallError("NO_PROGRAM", f"nothing of the package can be started: {why}")
-
-
-def _environment(scratch: Path, cache: Path) -> dict[str, str]:
-    """Keep what the operator set up for npm and pip (addresses, certificates, caches) and nothing else."""
-    kept = {name: text for name, text in os.environ.items() if _PASSED.fullmatch(name) and not is_own(name)}
-    return {"npm_config_cache": str(cache / "npm"), **kept, "TMPDIR": str(scratch), "CI": "1"}
 
 
 def _error(said: str) -> InstallError:

@@ -301,15 +301,12 @@ class Configuration:
                         "its server {name} is left out: there is another {other}", name=name, other=server
                     )
                     faults.append(lazy("skill {name}: {reason}", name=file.skill, reason=why))
-                else:
-                    found[server] = self._of_skill(file, server, entry)
-
-    def _of_skill(self, file: SkillFile, name: str, entry: JSON) -> ServerDefinition:
-        kept_as = file.secrets_name(name)
-        own = self.secrets.get(kept_as or name)
-        values = ChainMap(own, self._environment) if file.source is None else own
-        read = parse_entry(name, entry, values, origin="skill", folder=os.path.abspath(file.path.parent))
-        return replace(read, kept_as=kept_as)
+                    continue
+                kept_as, folder = file.secrets_name(server), os.path.abspath(skill.folder)
+                own = self.secrets.get(kept_as or server)
+                values = ChainMap(own, self._environment) if source is None else own
+                read = parse_entry(server, entry, values, origin="skill", folder=folder)
+                found[server] = replace(read, kept_as=kept_as)
 
 
 def _row(state: ServerState) -> JSON:

@@ -123,7 +123,11 @@ class _Normalizer:
         return self._part(found, 0 if above.count(reference) > 1 else depth, (*above, reference))
 
     def _typed(self, raw: Mapping[str, JSON], depth: int, above: tuple[str, ...]) -> Schema:
-        kinds = _types(raw.get("type")) or _implied_types(raw)
+        kinds = _types(raw.get("type"))
+        if not kinds and isinstance(raw.get("properties"), Mapping):
+            kinds = {"object"}
+        elif not kinds and isinstance(raw.get("items"), Mapping):
+            kinds = {"array"}
         listed = [raw["const"]] if "const" in raw else _list(raw.get("enum"))
         if listed:
             listed = [value for value in listed if not kinds or any(KINDS[kind](value) for kind in kinds)]
@@ -234,12 +238,6 @@ def _types(given: JSON) -> set[str]:
     """Return the types that a schema names; none if one of them is unknown."""
     named = given if isinstance(given, list) else [given]
     return set(named) if all(isinstance(kind, str) and kind in KINDS for kind in named) else set()
-
-
-def _implied_types(raw: Mapping[str, JSON]) -> set[str]:
-    if isinstance(raw.get("properties"), Mapping):
-        return {"object"}
-    return {"array"} if isinstance(raw.get("items"), Mapping) else set()
 
 
 def _list(value: JSON) -> list[JSON]:
