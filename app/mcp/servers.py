@@ -6,8 +6,8 @@ Each is kept running by a supervisor: started, restarted with growing pauses, se
 import asyncio
 import importlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -109,7 +109,7 @@ class McpServers:
         is_trial: bool = False,
     ) -> None:
         self._configuration = configuration
-        self._sandbox = sandbox
+        self.sandbox = sandbox
         self._data_dir = data_dir
         self._alerts = alerts
         self._limits = limits
@@ -173,15 +173,6 @@ class McpServers:
             await asyncio.wait(tasks, timeout=STOP_SECONDS)
         self._running.clear()
         self._definitions.clear()
-
-    @asynccontextmanager
-    async def connect(self, definition: ServerDefinition) -> AsyncIterator["Connection"]:
-        """Connect one of the servers, for its supervisor. The SDK is loaded here, off the loop."""
-        if fault := await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256):
-            raise Unstartable(fault)
-        client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")
-        async with client.connect(definition, self._sandbox) as connection:
-            yield connection
 
     def on_news(self, supervisor: "_Supervisor") -> None:
         """Take over a supervisor's new state, unless it was replaced."""
@@ -369,11 +360,17 @@ class _Supervisor:
             self.is_new = False
 
     async def _serve(self) -> RecadoError:
-        seconds = self._limits.download if self.definition.downloads else self._limits.connect
+        definition = self.definition
+        seconds = self._limits.download if definition.downloads else self._limits.connect
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(seconds):
-                    connection = await stack.enter_async_context(self._servers.connect(self.definition))
+                    fault = await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256)
+                    if fault:
+                        return Unstartable(fault)
+                    client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")  # the SDK
+                    connecting = client.connect(definition, self._servers.sandbox)
+                    connection: Connection = await stack.enter_async_context(connecting)
                     self.state = replace(self.state, revision=connection.revision)
                     await self._list(connection)
             except TimeoutError:
