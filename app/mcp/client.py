@@ -92,7 +92,8 @@ async def _open(
         except TimeoutError:
             raise Unreachable(lazy("it does not answer")) from None
         except (MCPError, RuntimeError, ValidationError) as error:
-            raise Unreachable(await link.end_reason() or _describe(error)) from error
+            why = first_fault(error) if isinstance(error, ValidationError) else str(error)
+            raise Unreachable(await link.end_reason() or why) from error
     except BaseException:
         with suppress(Unreachable):
             await attempt.aclose()
@@ -202,7 +203,7 @@ class Connection:
                 raise ConnectionLost(error.message, sent=True) from error
             raise Refused(error.code, error.message) from error
         except ValidationError as error:
-            raise Refused(0, f"its answer is not of the protocol: {_describe(error)}") from error
+            raise Refused(0, f"its answer is not of the protocol: {first_fault(error)}") from error
 
 
 class _TolerantDispatcher(JSONRPCDispatcher[Any]):
@@ -257,7 +258,3 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
             else:  # what is not checked may be of any size
                 tools.append({key: raw[key] for key in PINNED if key in raw})
         return page | {"tools": tools, "_meta": {_RAW: (tools, dropped)}}
-
-
-def _describe(error: Exception) -> str:
-    return first_fault(error) if isinstance(error, ValidationError) else str(error)
