@@ -41,7 +41,7 @@ from app.store.outbox import Draft
 from app.store.statistics import day_of
 from app.text import Private
 from app.tools import ToolContext, ToolResult
-from app.turns.approvals import Refused
+from app.tools.result import Refused
 from app.turns.cards import Card
 
 FILE = "templates.yaml"

@@ -37,7 +37,7 @@ from app.store.approvals import Choice
 from app.text import holds_secret, visible
 from app.tools import ToolContext, ToolResult
 from app.tools.plain import loads
-from app.turns.approvals import Refused
+from app.tools.result import Refused
 from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources
 
 CARD_LIMIT = CARD_BYTES - 1024  # of a skill's whole card: the sources of a tainted turn stand beside it

@@ -26,6 +26,7 @@ from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS
 from app.store.schedules import Kind, LastRun, Schedule
 from app.tools import ToolContext, ToolResult
+from app.tools.result import Refused
 
 MOST_ACTIVE = 200
 MOST_TASKS = 20  # tasks and watches: each of their times costs a turn
@@ -52,21 +53,16 @@ class ScheduleService:
             said, text = await self._read(person, f"{when} {more.words[0]}"), more.rest
         text = clean(text)
         if _lacks_day(said):
-            return refusal(person.language, "UNCLEAR_TIME")
-        if refused := await asyncio.to_thread(_refused, person, text, said, kind):
-            return refused
-        assert said.when is not None
-        now, when_ = time.time(), said.when
+            raise refusal(person.language, "UNCLEAR_TIME")
+        at, now = await asyncio.to_thread(_checked, person, text, said, kind), time.time()
 
-        def keep(conn: Connection) -> Schedule | str:
-            if kind != "reminder" and (code := _why_no_turns(conn, text, context)):
-                return code
+        def keep(conn: Connection) -> Schedule:
+            if kind != "reminder":
+                _check_may_run(conn, person, text, context)
             conversation = people.conversation(conn, person.id, context.channel, "", now)
-            return _add(conn, _new(kind, conversation.id, person, text, when_, context), now)
+            return _add(conn, _new(kind, conversation.id, person, text, at, context), person, now)
 
         kept = await self._store.tx(keep)
-        if isinstance(kept, str):
-            return refusal(person.language, kept)
         self._reminders.look()
         shown, notes = await self._receipt(kept, person, context, now)
         undo = say(person.language, "cancel reminder {number}", number=kept.number)
@@ -93,24 +89,22 @@ class ScheduleService:
         person, text = _asker(context), clean(text)
         now = time.time()
         named = await self._on_one(reminder, context, lambda _, found: found)
-        if isinstance(named, ToolResult):
-            return named
-        said = await self._read_change(person, when, named) if when.strip() else None
-        if refused := await asyncio.to_thread(_refused, person, text or "…", said, named.kind):
-            return refused
+        _check_text(person, text or "…")
+        at: When | None = None
+        if when.strip():
+            said = await self._read_change(person, when, named)
+            at = await asyncio.to_thread(_checked, person, text or "…", said, named.kind)
 
-        def change(conn: Connection, found: Schedule) -> Schedule | str:
-            if found.runs_turn and (text or said) and (code := _why_no_turns(conn, text, context)):
-                return code
-            changed = _changed(found, text, said.when if said else None, person, context)
+        def change(conn: Connection, found: Schedule) -> Schedule:
+            if found.runs_turn and (text or at):
+                _check_may_run(conn, person, text, context)
+            changed = _changed(found, text, at, person, context)
             if paused is not None:
                 changed = replace(_moved_on(changed, now), paused_at=now if paused else None)
             schedules.change(conn, changed, now)
             return changed
 
         changed = await self._on_one(reminder, context, change)
-        if isinstance(changed, ToolResult):
-            return changed
         if paused:
             quoted = quoted_text(changed, person.language)
             return _success(
@@ -127,24 +121,21 @@ class ScheduleService:
         said = await self._read(person, words)
         if said.when is None:  # "10 minutes" without an "in"
             said = await self._read(person, f"in {words}")
-        if refused := await asyncio.to_thread(_refused, person, "…", said, may_repeat=False):
-            return refused
-        assert said.when is not None
-        later, now = said.when, time.time()
+        if said.when is not None and said.when.rule:
+            raise refusal(person.language, "UNCLEAR_TIME")
+        later, now = await asyncio.to_thread(_checked, person, "…", said), time.time()
 
-        def snooze(conn: Connection, found: Schedule) -> Schedule | str:
-            if found.runs_turn and (code := _why_no_turns(conn, "", context)):
-                return code
+        def snooze(conn: Connection, found: Schedule) -> Schedule:
+            if found.runs_turn:
+                _check_may_run(conn, person, "", context)
             if found.rule:  # it goes on as before; this time alone comes once more
                 again = _new(found.kind, found.conversation_id, person, found.text, later, context)
-                return _add(conn, replace(again, taint=_tainted(found, context)), now)
+                return _add(conn, replace(again, taint=_tainted(found, context)), person, now)
             changed = replace(_changed(found, "", later, person, context), paused_at=None)
             schedules.change(conn, changed, now)
             return changed
 
         snoozed = await self._on_one(reminder, context, snooze, partial(to_snooze, now=now))
-        if isinstance(snoozed, ToolResult):
-            return snoozed
         shown, notes = await self._receipt(snoozed, person, context, now)
         return _success(snoozed, say(person.language, "✓ Once more {when}: {text}", **shown) + notes)
 
@@ -157,8 +148,6 @@ class ScheduleService:
             return found
 
         ended = await self._on_one(reminder, context, cancel)
-        if isinstance(ended, ToolResult):
-            return ended
         said = say(language, "✓ Reminder cancelled: {text}", text=shown_text(ended, language))
         undo, told = _undo(language)
         return _success(ended, f"{said}. {told}", undo=undo)
@@ -189,9 +178,9 @@ class ScheduleService:
         person = _asker(context)
         key, now = context.idempotency_key, time.time()
 
-        def write(conn: Connection) -> Sequence[Schedule] | None:
+        def write(conn: Connection) -> Sequence[Schedule]:
             if schedules.is_scheduled_turn(conn, context.conversation):
-                return None
+                raise refusal(person.language, "IN_A_TASK")
             restored = schedules.restore(conn, person.id, key, now)
             tasks = [one for one in schedules.active(conn, person.id) if one.runs_turn]
             back = []
@@ -204,8 +193,6 @@ class ScheduleService:
             return back
 
         back = await self._store.tx(write)
-        if back is None:
-            return refusal(person.language, "IN_A_TASK")
         if not back:
             return _none(say(person.language, "There is no cancelled reminder that could be set again."))
         self._reminders.look()
@@ -217,16 +204,13 @@ class ScheduleService:
         self,
         reminder: str,
         context: ToolContext,
-        act: Callable[[Connection, Schedule], Schedule | str],
+        act: Callable[[Connection, Schedule], Schedule],
         find: Callable[[Connection, str, str, ToolContext], Sequence[Schedule]] = meant,
-    ) -> Schedule | ToolResult:
-        """Act on the one reminder that is meant, once for each call.
-
-        `act` returns it as it is then, or the code of a refusal. Return why, if nothing was done.
-        """
+    ) -> Schedule:
+        """Act on the one reminder that is meant, once for each call; return it as it is then."""
         person, key = _asker(context), context.idempotency_key
 
-        def write(conn: Connection) -> Schedule | tuple[Sequence[Schedule], ...] | str:
+        def write(conn: Connection) -> Schedule | tuple[Sequence[Schedule], ...]:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
             found = find(conn, person.id, reminder, context)
@@ -235,10 +219,8 @@ class ScheduleService:
             return act(conn, found[0]) if is_clear else (found, others)
 
         done = await self._store.tx(write)
-        if isinstance(done, str):
-            return refusal(person.language, done)
         if isinstance(done, tuple):
-            return await asyncio.to_thread(_not_one, person, reminder, *done)
+            raise await asyncio.to_thread(_not_one, person, reminder, *done)
         self._reminders.look()
         return done
 
@@ -304,34 +286,34 @@ def _lacks_day(said: Reading) -> bool:
     return bool(is_wide) and not said.kinds & KINDS["named_day"]
 
 
-def _refused(
-    person: Person, text: str, said: Reading | None, kind: Kind = "reminder", *, may_repeat: bool = True
-) -> ToolResult | None:
-    """Return why a reminder cannot be set so; None if it can."""
-    language, zone = person.language, ZoneInfo(person.timezone)
+def _check_text(person: Person, text: str) -> None:
     if not text or WORDS["lacks_object"].issuperset(words(text) or [text]):
-        return refusal(language, "EMPTY_TEXT")
+        raise refusal(person.language, "EMPTY_TEXT")
     if len(text) > MOST_TEXT:
-        return refusal(language, "TOO_LONG")
-    if said is None:
-        return None
+        raise refusal(person.language, "TOO_LONG")
+
+
+def _checked(person: Person, text: str, said: Reading, kind: Kind = "reminder") -> When:
+    """Return the time that was said. Raises Refused if no reminder can be set so."""
+    language, zone, when = person.language, ZoneInfo(person.timezone), said.when
+    _check_text(person, text)
     if said.problem == "ambiguous":
         today = datetime.fromtimestamp(time.time(), zone).date()
         first, second = (local_text(one, today, language) for one in said.choices)
         asked = say(
-            language, "Do you mean {first} or {second}? I changed nothing yet.", first=first, second=second
+            language, "Do you mean {first} or {second}? I set nothing yet.", first=first, second=second
         )
         hint = say(language, "Say it again with the hour as 08:00 or 20:00.")
         hours = [moment[-len("00:00") :] for moment in (first, second)]
-        return ToolResult.failure("AMBIGUOUS_TIME", asked, hint, hours=hours)
-    if (when := said.when) is None:
+        raise Refused(ToolResult.failure("AMBIGUOUS_TIME", asked, hint, hours=hours))
+    if when is None:
         code = {"past": "TIME_IS_PAST", "missing": "NO_TIME"}.get(said.problem, "UNCLEAR_TIME")
-        return refusal(language, code)
-    if when.rule and not may_repeat:
-        return refusal(language, "UNCLEAR_TIME")
+        raise refusal(language, code)
     if when.rule and shortest_gap(when.rule, when.start, zone, when.due) < SHORTEST_REPEAT:
-        return refusal(language, "TOO_OFTEN")
-    return refusal(language, "NO_PERIOD") if kind == "watch" and not when.rule else None
+        raise refusal(language, "TOO_OFTEN")
+    if kind == "watch" and not when.rule:
+        raise refusal(language, "NO_PERIOD")
+    return when
 
 
 def _new(
@@ -360,20 +342,23 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
     return replace(schedule, due_at=next_time(schedule, now) or schedule.due_at) if is_due else schedule
 
 
-def _add(conn: Connection, schedule: Schedule, now: float) -> Schedule | str:
+def _add(conn: Connection, schedule: Schedule, person: Person, now: float) -> Schedule:
     most, code = (MOST_TASKS, "TOO_MANY_TASKS") if schedule.runs_turn else (MOST_ACTIVE, "TOO_MANY")
-    return schedules.add(conn, schedule, most, now) or code
+    if (added := schedules.add(conn, schedule, most, now)) is None:
+        raise refusal(person.language, code)
+    return added
 
 
-def _why_no_turns(conn: Connection, text: str, context: ToolContext) -> str:
-    """Return the code for which no task or watch may be set with a text, "" if it may.
+def _check_may_run(conn: Connection, person: Person, text: str, context: ToolContext) -> None:
+    """Refuse a task or a watch that one sets, or whose text the person did not write, word for word.
 
-    Where the turn holds text of others, the person must have written each of its words.
+    Where the turn holds no text of others, all of it is theirs.
     """
     if schedules.is_scheduled_turn(conn, context.conversation):
-        return "IN_A_TASK"
+        raise refusal(person.language, "IN_A_TASK")
     said = {word for own in context.own_words for word in words(own)}
-    return "NOT_THEIR_WORDS" if context.sources and not said.issuperset(content(words(text))) else ""
+    if context.sources and not said.issuperset(content(words(text))):
+        raise refusal(person.language, "NOT_THEIR_WORDS")
 
 
 def _tainted(schedule: Schedule, context: ToolContext, text: str = "") -> str:
@@ -458,9 +443,7 @@ def _outside(shown: Iterable[Schedule], runs: Iterable[LastRun] = ()) -> dict[st
     return {"outside": True} if any(one.taint for one in shown) or any(one.outside for one in runs) else {}
 
 
-def _not_one(
-    person: Person, wanted: str, found: Sequence[Schedule], others: Sequence[Schedule]
-) -> ToolResult:
+def _not_one(person: Person, wanted: str, found: Sequence[Schedule], others: Sequence[Schedule]) -> Refused:
     """Refuse words that name no single reminder, and list those `found`, or all `others` if none was."""
     if not found and not others:
         return refusal(person.language, "NO_REMINDERS" if wanted else "NOTHING_TOLD")
@@ -477,7 +460,7 @@ def _not_one(
             lines=lines,
         )
     hint, numbers = say(language, "Which one? Say its number."), [one.number for one in shown]
-    return ToolResult.failure(code, told, hint, numbers=numbers, **_outside(shown))
+    return Refused(ToolResult.failure(code, told, hint, numbers=numbers, **_outside(shown)))
 
 
 def _asker(context: ToolContext) -> Person:
@@ -486,10 +469,10 @@ def _asker(context: ToolContext) -> Person:
     return context.person
 
 
-def refusal(language: str, code: str) -> ToolResult:
-    """Return the failed result of a code, in the person's language."""
+def refusal(language: str, code: str) -> Refused:
+    """Return the refusal of a code, in the person's language."""
     message, hint = _REFUSALS[code]
-    return ToolResult.failure(code, translated(message, language), translated(hint, language))
+    return Refused(ToolResult.failure(code, translated(message, language), translated(hint, language)))
 
 
 _WHEN_SAID = lazy("Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")

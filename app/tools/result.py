@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from app.errors import RecadoError
 from app.http.address import FetchError
 from app.messages import JSON, mapping
 from app.text import mask_text, without_paths
@@ -155,6 +156,14 @@ class ToolResult:
         return written(max(most, 0))
 
 
+class Refused(RecadoError):
+    """A call is not done. Holds its result, which says why."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.code)
+        self.result = result
+
+
 def bounded(value: object) -> ToolResult:
     """Return the result of any value: data and meta in plain JSON types, the error's texts cut.
 
@@ -179,6 +188,8 @@ def fetch_code(error: FetchError) -> str:
 
 def raised(tool: str, error: BaseException) -> ToolResult:
     """Return the result of a call that raised; INTERNAL where the fault is the tool's own."""
+    if isinstance(error, Refused):
+        return error.result
     if isinstance(error, TooLarge):
         hint = "ask for less: a narrower search, fewer items or a part of the file"
         return ToolResult.failure("OUTPUT_TOO_LARGE", f"{tool} returned more than {OUTPUT_LIMIT} bytes", hint)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from app.errors import RecadoError
 from app.llm.model import ToolCall
 from app.messages import JSON
 from app.store import approvals
@@ -15,6 +14,7 @@ from app.store.approvals import Approval, Question
 from app.store.database import new_id
 from app.store.journal import UncertainCall
 from app.tools import Tool, ToolContext, ToolResult
+from app.tools.result import Refused
 from app.turns.cards import CALL, ONCE, Card, call_card, question_draft, with_sources
 from app.turns.state import TurnContext
 from app.turns.taint import leads_elsewhere, own_addresses
@@ -22,14 +22,6 @@ from app.turns.taint import leads_elsewhere, own_addresses
 # the key of a later question about a call, "0#2:id": an id of the model's may hold anything
 _NUMBERED = re.compile(r"^(\d+)#\d+")
 MOST_OPEN = 20  # questions of one conversation: a model that goes on asking would fill phone and prompts
-
-
-class Refused(RecadoError):
-    """A call must not be done, and nobody need be asked about it. Holds its result."""
-
-    def __init__(self, result: ToolResult) -> None:
-        super().__init__(result.code)
-        self.result = result
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from app.schedule.service import ScheduleService
 from app.store.database import Database
 from app.tools import ToolContext, ToolResult
 from app.tools.files import Files
+from app.tools.result import Refused
 from app.tools.tool import Services
 from app.turns.profiles import TimeZones
 from tests.limits import limited
@@ -128,9 +129,12 @@ def _text(chosen: random.Random) -> str:
 
 async def called(tool: Callable[..., Any], args: dict[str, Any], given: ToolContext) -> dict[str, Any]:
     with limited():
-        result = tool(**args, context=given)
-        if inspect.isawaitable(result):
-            result = await asyncio.wait_for(result, 60)
+        try:
+            result = tool(**args, context=given)
+            if inspect.isawaitable(result):
+                result = await asyncio.wait_for(result, 60)
+        except Refused as refused:
+            result = refused.result
     if isinstance(result, ToolResult):
         return orjson.loads(result.to_json())
     return orjson.loads(orjson.dumps(result))
