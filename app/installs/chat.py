@@ -46,6 +46,7 @@ START_SECONDS = 20.0  # how long a first start is waited for before the person i
 QUARANTINE_SECONDS = 7 * 24 * 3600.0
 
 P = ParamSpec("P")
+T = TypeVar("T")
 InstallerT = TypeVar("InstallerT", bound=SkillInstaller | ServerInstaller)
 
 log = logging.getLogger(__name__)
@@ -85,35 +86,21 @@ class Installs:
         discard_old(self._data_dir, now - QUARANTINE_SECONDS, asked_about)
 
 
-def _in_words(method: Callable[P, Awaitable[Card]]) -> Callable[P, Awaitable[Card]]:
+def _in_words(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """Turn errors of a method into `Refused` with words for the person; its last argument is the context."""
 
     @wraps(method)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> Card:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return await method(*args, **kwargs)
+        except Refused:
+            raise
         except RecadoError as error:
-            raise _refused(error, args[-1]) from error
+            context = args[-1]
+            assert isinstance(context, ToolContext)
+            raise Refused(sentences.refusal(context.language, error)) from error
 
     return call
-
-
-def _answered(method: Callable[P, Awaitable[ToolResult]]) -> Callable[P, Awaitable[ToolResult]]:
-    """Return the result of an error that a tool's method raises; its last argument is the context."""
-
-    @wraps(method)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
-        try:
-            return await method(*args, **kwargs)
-        except RecadoError as error:
-            return _refused(error, args[-1]).result
-
-    return call
-
-
-def _refused(error: RecadoError, context: object) -> Refused:
-    assert isinstance(context, ToolContext)
-    return error if isinstance(error, Refused) else Refused(sentences.refusal(context.language, error))
 
 
 class _ChatInstalls(Generic[InstallerT]):
@@ -137,14 +124,14 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
         super().__init__(installer, writer)
         self._catalog = catalog
 
-    @_answered
+    @_in_words
     async def preview(self, url: str, context: ToolContext) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
         candidate = await self.installer.propose(url)
         text = await asyncio.to_thread(self._writer.whole, context.language, candidate)
         return _previewed(context.language, candidate.name, text)
 
-    @_answered
+    @_in_words
     async def install(self, url: str, context: ToolContext) -> ToolResult:
         """Install the skill whose card the person said yes to."""
         installed = await self.installer.commit(_consent(context, "skills add ADDRESS", url))
@@ -153,7 +140,7 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
         said = say(context.language, "✓ Installed: {name} ({hash})", name=name, hash=mark)
         return ToolResult.success({"name": name, "summary": said})
 
-    @_answered
+    @_in_words
     async def remove(self, name: str, context: ToolContext) -> ToolResult:
         """Remove the version of a skill that the person was asked about."""
         _consent(context, "skills remove NAME")
@@ -204,7 +191,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         self.directory = directory
         self._servers = servers
 
-    @_answered
+    @_in_words
     async def search(self, words: str, context: ToolContext) -> ToolResult:
         """List servers of the registry by what they are for, also those that cannot be installed and why."""
         language = context.language
@@ -214,7 +201,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": sentences.list_text(language, found)})
 
-    @_answered
+    @_in_words
     async def info(self, name: str, context: ToolContext) -> ToolResult:
         """Describe a server that is here, else show the card of one of the registry."""
         language = context.language
@@ -224,7 +211,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         plan = await self._plan({"name": name}, language)
         return _previewed(language, plan.name, self._writer.whole(language, plan))
 
-    @_answered
+    @_in_words
     async def install(self, context: ToolContext) -> ToolResult:
         """Install and start the server whose card the person said yes to."""
         language = context.language
@@ -237,7 +224,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         # names and last words are the server's
         return ToolResult.success(data, outside=True, undo=undo)
 
-    @_answered
+    @_in_words
     async def remove(self, context: ToolContext) -> ToolResult:
         """Remove the server that the person was asked about; one that is gone already counts as removed."""
         _consent(context, "mcp remove NAME")
@@ -258,7 +245,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         summary = sentences.states_text(context.language, states)
         return ToolResult.success({"servers": listed, "summary": summary})
 
-    @_answered
+    @_in_words
     async def switch(self, name: str, on: bool, context: ToolContext) -> ToolResult:
         """Turn a server on and tell its state, or off; it stays installed."""
         language = context.language
@@ -273,7 +260,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         summary = f"{said}\n{sentences.state_text(language, state)}"
         return ToolResult.success({"name": known, "summary": summary}, outside=True)
 
-    @_answered
+    @_in_words
     async def approve(self, name: str, context: ToolContext) -> ToolResult:
         """Approve exactly the definitions that the card showed."""
         _consent(context, "mcp approve NAME")

@@ -54,7 +54,8 @@ class ScheduleService:
         text = clean(text)
         if _lacks_day(said):
             raise refusal(person.language, "UNCLEAR_TIME")
-        at, now = await asyncio.to_thread(_checked, person, text, said, kind), time.time()
+        _check_text(person, text)
+        at, now = await asyncio.to_thread(_checked, person, said, kind), time.time()
 
         def keep(conn: Connection) -> Schedule:
             if kind != "reminder":
@@ -93,7 +94,7 @@ class ScheduleService:
         at: When | None = None
         if when.strip():
             said = await self._read_change(person, when, named)
-            at = await asyncio.to_thread(_checked, person, text or "…", said, named.kind)
+            at = await asyncio.to_thread(_checked, person, said, named.kind)
 
         def change(conn: Connection, found: Schedule) -> Schedule:
             if found.runs_turn and (text or at):
@@ -123,7 +124,7 @@ class ScheduleService:
             said = await self._read(person, f"in {words}")
         if said.when is not None and said.when.rule:
             raise refusal(person.language, "UNCLEAR_TIME")
-        later, now = await asyncio.to_thread(_checked, person, "…", said), time.time()
+        later, now = await asyncio.to_thread(_checked, person, said), time.time()
 
         def snooze(conn: Connection, found: Schedule) -> Schedule:
             if found.runs_turn:
@@ -293,15 +294,14 @@ def _check_text(person: Person, text: str) -> None:
         raise refusal(person.language, "TOO_LONG")
 
 
-def _checked(person: Person, text: str, said: Reading, kind: Kind = "reminder") -> When:
+def _checked(person: Person, said: Reading, kind: Kind = "reminder") -> When:
     """Return the time that was said. Raises Refused if no reminder can be set so."""
     language, zone, when = person.language, ZoneInfo(person.timezone), said.when
-    _check_text(person, text)
     if said.problem == "ambiguous":
         today = datetime.fromtimestamp(time.time(), zone).date()
         first, second = (local_text(one, today, language) for one in said.choices)
         asked = say(
-            language, "Do you mean {first} or {second}? I set nothing yet.", first=first, second=second
+            language, "Do you mean {first} or {second}? I changed nothing yet.", first=first, second=second
         )
         hint = say(language, "Say it again with the hour as 08:00 or 20:00.")
         hours = [moment[-len("00:00") :] for moment in (first, second)]
