@@ -300,10 +300,6 @@ class Settings(BaseSettings):
         return value
 
     @property
-    def opening(self) -> OpeningHours:
-        return OpeningHours.parse(self.opening_hours)
-
-    @property
     def database(self) -> Path | str:
         """Return the SQLite file, or the address of a PostgreSQL database.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from app.calendar.opening_hours import OpeningHours
 from app.channels.access import AccessPolicy, shown_address, shown_line, shown_name
 from app.i18n import say
 from app.messages import SAYS, Button, Outgoing, Wakeable
@@ -92,7 +93,7 @@ class Handovers:
 
     def _opens(self, now: float, language: str) -> str:
         moment = datetime.fromtimestamp(now, self._zone)
-        opens = self._settings.opening.next_open(moment)
+        opens = OpeningHours.parse(self._settings.opening_hours).next_open(moment)
         return local_text(opens, moment.date(), language) if opens is not None and opens > moment else ""
 
     def _taken_over(self, language: str, conn: Connection, person: str) -> Draft:

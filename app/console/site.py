@@ -162,11 +162,6 @@ class Site:
                         return shown
         return self.render(request, "problem.html", status)
 
-    def when(self, at: float, language: str) -> str:
-        """Say a time as people do."""
-        now = datetime.now(self.zone)
-        return local_text(datetime.fromtimestamp(at, self.zone), now.date(), language)
-
     async def check(self, *parts: str) -> list[Finding]:
         """Return what the doctor finds about these parts, or about every part if none is given."""
         if self.examine is None:
@@ -186,12 +181,13 @@ class Site:
 
     def _text(self, request: Request, template: str, values: Values) -> str:
         language, session = language_of(request), getattr(request.state, "session", None)
+        today = datetime.now(self.zone).date()
         shown = {
             "language": language,
             "csrf": session.csrf if session is not None else "",
             "here": request.url.path,
             "query": {name: value for name, value in request.query_params.items() if name != "live"},
-            "when": lambda at: self.when(at, language),
+            "when": lambda at: local_text(datetime.fromtimestamp(at, self.zone), today, language),
             "refusal": getattr(request.state, "refusal", None),
         }
         return self._templates.get_template(template).render(shown | values)
