@@ -10,7 +10,7 @@ import typer
 
 from app.errors import RecadoError
 from app.messages import JSON
-from app.ops import Finding, line
+from app.ops import Finding
 from app.text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def show_findings(findings: Iterable[Finding]) -> NoReturn:
     """Print each finding as soon as it is known, then end the command; status 1 if something is broken."""
     status = 0
     for finding in findings:
-        show(line(finding))
+        show(str(finding))
         status = FAILED if finding.level == "FAIL" else status
     raise typer.Exit(status)
 

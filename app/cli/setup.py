@@ -21,7 +21,6 @@ from app.console import setup as parts
 from app.doctor import examine
 from app.errors import RecadoError, StoreError
 from app.i18n import lazy, said
-from app.ops import line
 from app.settings import Settings
 from app.store import ownership, people
 from app.store.database import Connection
@@ -163,7 +162,7 @@ class Guide:
 
     def _check(self, what: str) -> None:
         for one in examine(self.settings, parts.PARTS[what]):
-            show(line(replace(one, fact=self.said(one.fact), cure=self.said(one.cure))))
+            show(str(replace(one, fact=self.said(one.fact), cure=self.said(one.cure))))
 
     def _ask(self, *names: str) -> dict[str, str]:
         given, fixed = {}, parts.fixed(self.settings)

@@ -19,13 +19,12 @@ class Finding:
     fact: str
     cure: str = ""
 
+    def __str__(self) -> str:
+        """Return it on one line, in plain ASCII."""
+        cure = f" -> {visible(self.cure)}" if self.cure else ""
+        return f"{self.level:<5}{self.part}: {visible(self.fact)}{cure}"
+
 
 ok = partial(Finding, "OK")
 warn = partial(Finding, "WARN")
 fail = partial(Finding, "FAIL")
-
-
-def line(finding: Finding) -> str:
-    """Format a finding in plain ASCII, on one line."""
-    cure = f" -> {visible(finding.cure)}" if finding.cure else ""
-    return f"{finding.level:<5}{finding.part}: {visible(finding.fact)}{cure}"

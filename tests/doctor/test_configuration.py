@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from app.doctor import examine
-from app.ops import line
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.answers import AnsweringServer
@@ -27,7 +26,7 @@ def test_what_the_operator_has_mistyped_is_named(
     monkeypatch.setenv("OPENAI_API_BASE", "http://x")
     (tmp_path / ".env").write_text("OPENAI_URL=http://x\nOWNER_PHONE_NUMBERS=12\n")
     chosen = settings(skills_dir=tmp_path / "nowhere", simulator="off")
-    told = {line(finding) for finding in examine(chosen) if finding.level != "OK"}
+    told = {str(finding) for finding in examine(chosen) if finding.level != "OK"}
     for level, part, fact, cure in (
         ("WARN", "configuration", "OPENAI_URL is set, which nothing reads", "OPENAI_BASE_URL?"),
         ("WARN", "configuration", "OPENAI_API_BASE is set", "OPENAI_BASE_URL?"),
@@ -47,7 +46,7 @@ def test_what_others_can_read_is_named(settings: Callable[..., Settings], tmp_pa
     env = tmp_path / ".env"
     env.write_text("OPENAI_API_KEY=sk-of-the-test\n")
     env.chmod(0o644)
-    told = [line(finding) for finding in found(settings(), "configuration")]
+    told = [str(finding) for finding in found(settings(), "configuration")]
     assert any("may read the secrets" in one and f"chmod go-rwx {env}" in one for one in told)
 
     env.chmod(0o600)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from app.ops import line
 from app.settings import Settings
 from tests.doctor.report import found
 from tests.standins.answers import Answer, AnsweringServer, Asked, Told
@@ -95,7 +94,7 @@ def test_a_model_that_is_half_configured_gets_its_cure(
 ) -> None:
     (finding,) = found(settings(**changes), "model")
     assert finding.level == level
-    assert cure in line(finding)
+    assert cure in str(finding)
 
 
 @pytest.mark.parametrize(

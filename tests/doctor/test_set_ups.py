@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from app.ops import line
 from app.settings import take_settings
 from tests.doctor.broken import BROKEN, no_webhook_subscribed
 from tests.doctor.house import CLOSED, House, kept_environment
@@ -71,7 +70,7 @@ def test_a_broken_set_up_gets_its_cure(
     break_it(house)
     with kept_environment(house.folder, house.environment):
         part = fact.partition(" ")[2].strip().partition(":")[0]
-        lines = list(map(line, found(take_settings(), part)))
+        lines = list(map(str, found(take_settings(), part)))
     told = [one for one in lines if one.startswith(fact)]
     assert len(told) == 1, "\n".join(lines)
     assert cure in told[0].partition(" -> ")[2]
