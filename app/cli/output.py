@@ -84,10 +84,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return the rows under their heads, each column as wide as its widest cell; a row is one line."""
     lines = [tuple(head), *(tuple(visible(str(cell)) for cell in row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]], none: str) -> None:

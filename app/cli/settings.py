@@ -20,10 +20,8 @@ _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Z
 def read_settings(**changes: object) -> Settings:
     """Return the settings as the command line has them. Raise ConfigurationError, a line for each fault."""
     try:
-        settings = take_settings()
-        settings = settings.model_copy(
-            update={name: value for name, value in changes.items() if value is not None}
-        )
+        changed = {name: value for name, value in changes.items() if value is not None}
+        settings = take_settings().model_copy(update=changed)
         _ = settings.database
     except ValidationError as error:
         faults = map(_fault, error.errors(include_url=False, include_context=False))

@@ -232,9 +232,8 @@ def check_people(settings: Settings) -> Iterator[Finding]:
             )
             if line.names:
                 cure = lazy("if it is the same person: {recado} people allow {name}", name=line.names[0])
-            yield warn(
-                "people", lazy("{name} is frozen: {reason}", name=_name(line), reason=line.frozen), cure
-            )
+            fact = lazy("{name} is frozen: {reason}", name=_name(line), reason=line.frozen)
+            yield warn("people", fact, cure)
     yield from _turned_away(lines, settings)
 
 

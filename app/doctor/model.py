@@ -50,11 +50,8 @@ def check_model(settings: Settings) -> Iterator[Finding]:
     """Name the model that answers; give each real one a sum with a tool for it, and a picture."""
     told = model_line(settings)
     if not settings.has_model:
-        yield (
-            warn("model", told, _CONNECT)
-            if told
-            else ok("model", lazy("the built-in offline model answers"), _CONNECT)
-        )
+        offline = ok("model", lazy("the built-in offline model answers"), _CONNECT)
+        yield warn("model", told, _CONNECT) if told else offline
         return
     for number, own in enumerate(settings.by_endpoint(), 1):
         for finding in asyncio.run(_try(own)):
@@ -68,9 +65,8 @@ async def _try(settings: Settings) -> list[Finding]:
     model = ChatModel(settings)
     started = time.monotonic()
     try:
-        answer = await model.complete(
-            ModelRequest("answer", _MESSAGES, [Tool.from_function(add_numbers).get_schema()])
-        )
+        tools = [Tool.from_function(add_numbers).get_schema()]
+        answer = await model.complete(ModelRequest("answer", _MESSAGES, tools))
         seconds = time.monotonic() - started
         called = _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
         others = [*await _window(settings), *await _classifier(model, settings)]

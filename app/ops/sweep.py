@@ -88,14 +88,11 @@ class Sweep:
             outbox.mend_clock(conn, now)
             approvals.expire(conn, now)
             self._due.tell(conn, now)
-            changes = (
-                [] if free is None else disk_space.update_alerts(conn, free, self._store.disk.least, now)
-            )
-            return (
-                inbox.waiting(conn, self._channels, now, ahead),
-                outbox.people_waiting(conn, self._channels, now, ahead),
-                changes,
-            )
+            changes: list[str] = []
+            if free is not None:
+                changes = disk_space.update_alerts(conn, free, self._store.disk.least, now)
+            conversations = inbox.waiting(conn, self._channels, now, ahead)
+            return conversations, outbox.people_waiting(conn, self._channels, now, ahead), changes
 
         conversations, people, changes = await self._store.database.tx(look)
         for change in changes:
@@ -112,9 +109,8 @@ class Sweep:
         """Delete what is old, after the look, which it must not hold up."""
         now = time.time()
         try:
-            await asyncio.to_thread(
-                self._due.installs.discard_old, now, await approvals.open_subjects(self._store.database)
-            )
+            asked_about = await approvals.open_subjects(self._store.database)
+            await asyncio.to_thread(self._due.installs.discard_old, now, asked_about)
             await asyncio.to_thread(forget_old, self._store.disk.folder, now)
             await media.sweep(self._store.database, self._store.media, now)
             await personal_data.remove_erased_folders(self._store.database, self._store.folders)
