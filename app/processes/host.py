@@ -94,7 +94,7 @@ class HostedProcess:
         # The server's end of the socket; its reaper, or the program itself, ends all once that is closed.
         self.connection = connection
         self._process = process
-        # Of a piped program.
+        # Both are there where it is piped.
         self.input = cast(StreamWriter, process.stdin)
         self.output = cast(StreamReader, process.stdout)
         self._reading = [asyncio.create_task(_read(process.stderr or self.output, printed))]

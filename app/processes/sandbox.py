@@ -178,9 +178,13 @@ class Sandbox:
         granted = [name for name in ("network", "programs") if getattr(grants, name)]
         granted += [self._checked(one) for one in (*grants.folders_read, *grants.folders_write)]
         own = [sys.executable, "-I", "-S", str(_CONFINE), *granted, *rights, "--"]
+        namespaces = ["--unshare-all", "--unshare-user", *(["--share-net"] if grants.network else [])]
+        # As process 1, because bubblewrap's own would show the environment that it was started with in /proc.
+        namespaces += ["--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+        namespaces += ["--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox"]
         bound = [word for path in map(str, shown) for word in ("--ro-bind", path, path)]
         mounts = [*_mounts(grants), *self._hidden(grants), *bound]
-        return [*first, bubblewrap, *_namespaces(grants), *mounts, *options, "--remount-ro", "/", "--", *own]
+        return [*first, bubblewrap, *namespaces, *mounts, *options, "--remount-ro", "/", "--", *own]
 
     def _check_own(self, folder: Path) -> None:
         if opened := [str(place) for place in self._private if place.is_relative_to(folder.resolve())]:
@@ -257,15 +261,6 @@ class Sandbox:
         for place in self._private:
             files = place.iterdir() if place.is_dir() else [place]
             yield from (str(file) for file in islice(files, _TRIED_FILES) if file.is_file())
-
-
-def _namespaces(grants: Grants) -> Iterator[str]:
-    yield from ("--unshare-all", "--unshare-user")
-    if grants.network:
-        yield "--share-net"
-    # As process 1, because bubblewrap's own would show the environment that it was started with in /proc.
-    yield from ("--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
-    yield from ("--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox")
 
 
 def _environment() -> dict[str, str]:
