@@ -50,33 +50,45 @@ FILES_ALONE = "[files]"  # for an answer without words: Anthropic's models take 
 LANGUAGE_NAMES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 
 
+Message = dict[str, JSON]
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """The messages of a model call, and the tools that go with it."""
 
-    whole: Sequence[dict[str, JSON]] = ()
-    newest: int = 0  # the index of the message that the person sent now
+    system: Message = field(default_factory=dict)
+    earlier: Sequence[Message] = ()
+    newest: Message = field(default_factory=dict)  # what the person sent now
+    since: Sequence[Message] = ()
     tools: ToolSet = field(default_factory=ToolSet)
-    steps: int = 0  # by which it is shortened
+    steps: int = 0  # by which it is made shorter, for a model with a small window
 
     @property
-    def messages(self) -> list[dict[str, JSON]]:
+    def messages(self) -> list[Message]:
         """Return the prompt as the model gets it."""
-        return shortened(self.whole, self.newest, self.steps)
+        if not self.steps:
+            return [self.system, *self.earlier, self.newest, *self.since]
+        history, longest = SHORTER[self.steps - 1]
+        earlier = self.earlier[max(len(self.earlier) - history, 0) :]
+        clipped = [
+            {**one, "content": clip(one["content"], longest)} if isinstance(one["content"], str) else one
+            for one in (*earlier, self.newest, *self.since)
+        ]
+        return [self.system, *clipped]
 
     @property
     def foreign_texts(self) -> list[str]:
         """Return every text that the model is given, but for our own instructions."""
-        return [str(message.get("content") or "") for message in self.whole[1:]]
+        return [str(one.get("content") or "") for one in (*self.earlier, self.newest, *self.since)]
 
     @property
     def given(self) -> tuple[list[str], str]:
         """Return what was said and all results, of which answers are made, and our line with the time."""
-        content = self.whole[self.newest]["content"]
+        content = self.newest["content"]
         moment, _, said = (content if isinstance(content, str) else content[0]["text"]).partition("\n")
-        earlier = self.whole[1 : self.newest]
-        results = [one for one in self.whole[self.newest + 1 :] if one["role"] == "tool"]
-        return [said, *(str(one.get("content") or "") for one in (*earlier, *results))], moment
+        results = (one for one in self.since if one["role"] == "tool")
+        return [said, *(str(one.get("content") or "") for one in (*self.earlier, *results))], moment
 
     def tokens(self, tools: Sequence[JSON]) -> int:
         """Estimate the size of the prompt with these tools."""
@@ -86,25 +98,24 @@ class Prompt:
 def build_prompt(
     turn: TurnState,
     person: Person,
-    instructions: Sequence[Skill],
+    skills: Sequence[Skill],
     facts: Sequence[Fact],
     tools: ToolSet,
-    since: Sequence[dict[str, JSON]] = (),
+    since: Sequence[Message] = (),
     steps: int = 0,
 ) -> Prompt:
     """Build the prompt of a model call; `since` are the messages after the person's."""
-    history = history_messages(
+    earlier = history_messages(
         turn.exchanges, longest=GUESTS_CHARACTERS if person.is_guest else EARLIER_CHARACTERS
     )
+    if earlier and (summary := summary_line(turn.summary)):
+        # a message of its own would be the second of the same side in a row
+        earlier[0] = {**earlier[0], "content": f"{summary}\n{earlier[0]['content']}"}
     newest = newest_message(turn, person, facts)
-    messages = [system_message(person, instructions), *history, newest]
-    if history and (summary := summary_line(turn.summary)):
-        oldest = history[0]  # a message of its own would be the second of the same side in a row
-        messages[1] = {**oldest, "content": f"{summary}\n{oldest['content']}"}
-    return Prompt([*messages, *since], 1 + len(history), tools, steps)
+    return Prompt(system_message(person, skills), earlier, newest, since, tools, steps)
 
 
-def system_message(person: Person, skills: Sequence[Skill]) -> dict[str, JSON]:
+def system_message(person: Person, skills: Sequence[Skill]) -> Message:
     """Tell the model who it is, who the person is, and the instructions of the skills in use."""
     role = "owner of this assistant" if person.is_owner else PROMPTS["member"]
     name = orjson.dumps(bare_name(person.name)).decode() if person.name else "unknown"
@@ -118,7 +129,7 @@ def system_message(person: Person, skills: Sequence[Skill]) -> dict[str, JSON]:
 
 def history_messages(
     exchanges: Sequence[Exchange], budget: int = HISTORY_TOKENS, longest: int = EARLIER_CHARACTERS
-) -> list[dict[str, JSON]]:
+) -> list[Message]:
     """Return the newest earlier turns that fit into `budget` tokens, as messages of `longest` characters.
 
     The oldest leave in steps of half the budget, so that the beginning stays the same for many turns.
@@ -130,7 +141,7 @@ def history_messages(
     while left > 0 and len(kept) > 1:
         said, one = kept.pop(0)
         left -= len(said) + len(one.reply)
-    messages: list[dict[str, JSON]] = []
+    messages: list[Message] = []
     for _, one in kept:
         said, reply = clip(one.said, longest) + _called(one), clip(one.reply, longest) or FILES_ALONE
         reply = f"{_BY_BUSINESS}\n{reply}" if one.by_business else reply
@@ -145,7 +156,7 @@ def _called(exchange: Exchange) -> str:
     return f"\n[You called: {calls}]" if calls else ""
 
 
-def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) -> dict[str, JSON]:
+def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) -> Message:
     """Return what the person sent, with everything that holds only now."""
     zone = ZoneInfo(person.timezone or "UTC")
     moment = datetime.fromtimestamp(turn.created_at, zone)
@@ -166,7 +177,7 @@ def newest_message(turn: TurnState, person: Person, facts: Sequence[Fact] = ()) 
     return user_message(text, [path for one in attached for path in one.get("pictures") or ()])
 
 
-def user_message(text: str, pictures: Sequence[str] = ()) -> dict[str, JSON]:
+def user_message(text: str, pictures: Sequence[str] = ()) -> Message:
     """Return a user message; its pictures are named by their paths among the person's files."""
     if not pictures:
         return {"role": "user", "content": text}
@@ -174,29 +185,16 @@ def user_message(text: str, pictures: Sequence[str] = ()) -> dict[str, JSON]:
     return {"role": "user", "content": [*parts, *({"type": "picture", "path": path} for path in pictures)]}
 
 
-def shortened(messages: Sequence[dict[str, JSON]], newest: int, step: int) -> list[dict[str, JSON]]:
-    """Return a shorter prompt, ever shorter from step 1 on; `newest` is where the newest message stands."""
-    if not step:
-        return list(messages)
-    history, longest = SHORTER[step - 1]
-    kept = (*messages[max(newest - history, 1) : newest], *messages[newest:])
-    clipped = [
-        {**one, "content": clip(one["content"], longest)} if isinstance(one["content"], str) else one
-        for one in kept
-    ]
-    return [messages[0], *clipped]
-
-
-def correction_message(text: str) -> dict[str, JSON]:
+def correction_message(text: str) -> Message:
     """Ask for an answer anew, told what was wrong with it."""
     return {"role": "user", "content": f"[A check of your answer, not seen by the person: {text}]"}
 
 
-def round_messages(one: Round) -> list[dict[str, JSON]]:
+def round_messages(one: Round) -> list[Message]:
     """Return a round as chat messages: what the model said, and the results of its calls."""
     if not one.calls:
         return [{"role": "assistant", "content": one.text}] if one.text else []
-    asked: dict[str, JSON] = {
+    asked: Message = {
         "role": "assistant",
         "content": one.text or None,
         "tool_calls": [

@@ -17,13 +17,13 @@ from app.turns.prompt import (
     MESSAGE_CHARACTERS,
     QUOTE_CHARACTERS,
     SAID_CHARACTERS,
+    Prompt,
     arguments_text,
     fact_lines,
     history_messages,
     newest_message,
     remembered,
     said_by,
-    shortened,
     system_message,
 )
 from tests.turns.standins import state_of
@@ -123,22 +123,20 @@ def test_everything_is_bounded() -> None:
 
 
 def test_a_shorter_prompt_has_less_history_and_shorter_messages_and_keeps_its_rules() -> None:
-    history = [{"role": "user", "content": str(n)} for n in range(10)]
-    asked = {"role": "assistant", "content": None, "tool_calls": []}
-    messages = [
-        {"role": "system", "content": "s" * 9_000},
-        *history,
-        {"role": "user", "content": "now"},
-        asked,
+    system, newest = {"role": "system", "content": "s" * 9_000}, {"role": "user", "content": "now"}
+    earlier = [{"role": "user", "content": str(n)} for n in range(10)]
+    since = [
+        {"role": "assistant", "content": None, "tool_calls": []},
         {"role": "tool", "content": "r" * 30_000},
     ]
-    assert shortened(messages, 11, 0) == messages
-    once, twice = shortened(messages, 11, 1), shortened(messages, 11, 2)
+    whole = Prompt(system, earlier, newest, since)
+    assert whole.messages == [system, *earlier, newest, *since]
+    once, twice = replace(whole, steps=1).messages, replace(whole, steps=2).messages
     assert [one["content"] for one in once[1:8]] == ["4", "5", "6", "7", "8", "9", "now"]
     assert [one["content"] for one in twice[1:3]] == ["now", None]
-    assert once[0] == twice[0] == messages[0]
+    assert once[0] == twice[0] == system
     assert len(str(twice[-1]["content"])) < 2_100 < len(str(once[-1]["content"])) < 6_100
-    assert len(shortened(messages[:1] + messages[11:], 1, 1)) == 4
+    assert len(replace(whole, earlier=(), steps=1).messages) == 4
 
 
 def test_arguments_are_always_told_as_an_object() -> None:
