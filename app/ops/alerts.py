@@ -67,9 +67,7 @@ class AlertReporter:
         if event != "works":
             text = lazy("the MCP server {name}: {reason}", name=state.name, reason=reason)
             alerts.raise_alert(conn, f"{code}{event}", text, now)
-        if self._rules.realm == "terminal" or state.phase == "off":
-            return []
-        owners = people.owners(conn, self._rules)
+        owners = people.owners(conn, self._rules) if state.phase != "off" else ()
         return [owner for owner in owners if self._tell(conn, owner, state, event, now)]
 
     def _tell(self, conn: Connection, owner: str, state: ServerState, event: _Event, now: float) -> bool:
