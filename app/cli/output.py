@@ -47,10 +47,10 @@ def command_settings(usual_log_level: str = "WARNING", **changes: object) -> "Se
 def configure_logs(settings: "Settings", usual_level: str) -> None:
     """Log as the settings say, without their secrets."""
     from app.cli.settings import secrets_of
-    from app.ops.logs import PRIVATE_FOLDER, configure
+    from app.ops.logs import configure
 
     level = settings.log_level if "log_level" in settings.model_fields_set else usual_level
-    configure(level, settings.log_json, secrets_of(settings), settings.data_dir / PRIVATE_FOLDER)
+    configure(level, settings.log_json, secrets_of(settings), settings.data_dir)
 
 
 def show(text: str, *, err: bool = False) -> None:

@@ -17,7 +17,7 @@ from app.erasure import Erasure
 from app.http.limits import Guard
 
 
-def build_console(assistant: Assistant, erasure: Erasure, examine: Examine | None = None) -> Site:
+def build_console(assistant: Assistant, erasure: Erasure, examine: Examine | None) -> Site:
     """Return the pages under /console; without a session each shows the sign-in page instead."""
     site = Site(assistant, erasure, examine)
     subjects = (add_today, add_decisions, add_conversations, add_records, add_abilities, add_people)

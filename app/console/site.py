@@ -86,7 +86,7 @@ class Site:
     The pages of a subject are added to `router` by the module of that subject.
     """
 
-    def __init__(self, assistant: Assistant, erasure: Erasure, examine: Examine | None = None) -> None:
+    def __init__(self, assistant: Assistant, erasure: Erasure, examine: Examine | None) -> None:
         self.assistant = assistant
         self.erasure = erasure
         self.examine = examine

@@ -34,10 +34,10 @@ _MESSAGE = re.compile(r"^(\w[\w.]*(?:Error|Exception|Timeout|Warning|Interrupt|E
 _LONG_NUMBER = re.compile(r"(?<![\w.])\+?\d{10,15}(?![\w.])")
 
 
-def configure(level: str, as_json: bool, secrets: Iterable[str], private: Path | None = None) -> None:
+def configure(level: str, as_json: bool, secrets: Iterable[str], data_dir: Path) -> None:
     """Set up structlog and the standard library's logging to write one form to stderr.
 
-    `private` is the folder for texts that may hold people's words; None keeps none of them.
+    Texts that may hold people's words are kept in the data folder.
     """
     longest_first = sorted({secret for secret in secrets if len(secret) >= 4}, key=len, reverse=True)
     scrub = partial(_scrub, longest_first)
@@ -45,7 +45,7 @@ def configure(level: str, as_json: bool, secrets: Iterable[str], private: Path |
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper("iso", utc=True),
         structlog.processors.format_exc_info,
-        partial(_keep_private, private),
+        partial(_keep_private, data_dir / PRIVATE_FOLDER),
         scrub,
     ]
     renderers: list[Any] = (
@@ -77,7 +77,7 @@ _recent: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def recent_lines(count: int, level: str = "DEBUG") -> list[str]:
+def recent_lines(count: int, level: str) -> list[str]:
     """Return the newest lines of that level and above as they went to stderr, the oldest first."""
     least = logging.getLevelNamesMapping()[level]
     lines = [_COLOUR.sub("", line) for number, line in list(_recent) if number >= least]
@@ -111,7 +111,7 @@ def _scrub(secrets: Sequence[str], logger: object, method: str, event: _Event) -
     return event
 
 
-def _keep_private(folder: Path | None, logger: object, method: str, event: _Event) -> _Event:
+def _keep_private(folder: Path, logger: object, method: str, event: _Event) -> _Event:
     """Take texts that may hold people's words out, and write them to a file of the day for the operator.
 
     A traceback keeps its files, lines and types; the messages of its exceptions are private.
@@ -121,7 +121,7 @@ def _keep_private(folder: Path | None, logger: object, method: str, event: _Even
     if isinstance(event.get("exception"), str):
         kept["exception"] = event["exception"]
         event["exception"] = _without_messages(event["exception"])
-    if kept and folder is not None:
+    if kept:
         entry = {"at": event.get("timestamp", ""), "event": event.get("event", ""), **kept}
         with suppress(OSError):  # a full disk: the log itself still says what happened
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
