@@ -7,22 +7,23 @@ from typing import Any, cast
 
 from app.channels.terminal import TerminalChannel
 from app.http.transport import Transport
-from app.llm.model import Model, ToolCall
+from app.llm.model import Model
 from app.people import Conversation, Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.skills.skill import ToolSentences
-from app.store.database import Database
+from app.store import journal
+from app.store.database import Connection, Database
 from app.store.media import MediaFolder
 from app.store.people import KnownPerson
 from app.store.turn_state import InboxMessage, TurnState
-from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry, ToolResult
+from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
 from app.tools.files import Files
 from app.tools.tool import Services
-from app.turns.actions import CallResult, Round, Routed, Transcript
+from app.turns.actions import Round, Routed, Transcript
 from app.turns.profiles import Profiles
 from app.turns.state import ToolContexts, TurnContext, TurnServices
-from tests.store.rows import no_limits
+from tests.store.rows import T, begun, conversation, inbound, no_limits, take
 
 FOLDER = Path(tempfile.mkdtemp())
 
@@ -118,25 +119,30 @@ def state_of(*members: InboxMessage, group: str = "", **options: Any) -> TurnSta
     return TurnState(**{**given, **options})
 
 
+async def begin(store: Database) -> TurnState:
+    """Begin a turn of Ana's, in which the model was asked twice."""
+
+    def write(conn: Connection) -> TurnState:
+        where = conversation(conn)
+        take(conn, inbound("w1"))
+        state = begun(conn, where, "t1")
+        for number in range(2):
+            journal.record(conn, "t1", f"llm:{number}", "llm", '{"text": "", "calls": []}', T)
+        return state
+
+    return await store.tx(write)
+
+
 def turn_of(
-    state: TurnState, rounds: Sequence[Round] = (), catalog: Catalog | None = None, **routed: Any
+    store: Database | None,
+    state: TurnState,
+    catalog: Catalog,
+    rounds: Sequence[Round] = (),
+    policy: ConfirmationPolicy | None = None,
+    **settings: Any,
 ) -> TurnContext:
-    chosen = Routed((), routed.pop("tools", ()), **routed)
-    return TurnContext(
-        state,
-        Person(state.conversation.person_id, "whatsapp"),
-        TerminalChannel(),
-        "",
-        Transcript(chosen, tuple(rounds)),
-        services_of(cast(Database, None), catalog or Catalog()),
-    )
-
-
-def result(tool: str, value: ToolResult | object) -> CallResult:
-    outcome = value if isinstance(value, ToolResult) else ToolResult.success(value)
-    return CallResult.of(tool, outcome, outcome.to_json())
-
-
-def called(*names: str, value: ToolResult | object = None) -> Round:
-    calls = tuple(ToolCall(f"c{place}", name, {}) for place, name in enumerate(names))
-    return Round("", calls, {call.id: result(call.name, value) for call in calls})
+    """Return a turn that is offered every tool of the catalogue."""
+    offered = Routed((), tuple(tool.name for tool in catalog.registry.list_all()))
+    person = Person(state.conversation.person_id, "whatsapp")
+    services = services_of(cast(Database, store), catalog, policy, **settings)
+    return TurnContext(state, person, TerminalChannel(), "", Transcript(offered, tuple(rounds)), services)

@@ -1,29 +1,23 @@
 """Which calls of a round need a yes, and what becomes of it when things change before they run."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, cast
 
 import pytest
 
-from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.people import Person
-from app.store import approvals, journal, turn_state
+from app.store import approvals, turn_state
 from app.store.database import Database
 from app.store.turn_state import TurnState
 from app.tools import ConfirmationPolicy, NoTTYError, Tool, ToolContext, ToolRegistry
-from app.turns.actions import CallResult, Routed, Transcript
+from app.turns.actions import CallResult
 from app.turns.approvals import Decisions, authorize, park
 from app.turns.cards import Card
-from app.turns.state import TurnContext
 from app.turns.tool_calls import run_calls
-from tests.databases import database_at
-from tests.store.rows import T, begun, conversation, inbound, take
-from tests.turns.standins import Catalog, services_of
+from tests.store.rows import T
+from tests.turns.standins import Catalog, begin, turn_of
 
 
 async def _nobody(name: str, args: dict[str, JSON]) -> bool:
@@ -36,7 +30,14 @@ FETCH = ToolCall("f", "fetch", {"url": "https://evil.example/"})
 class Desk:
     """One turn of Ana's; `send` is sensitive, `fetch` and `look` are not."""
 
-    def __init__(self, store: Database, opened: TurnState, **options: Any) -> None:
+    def __init__(
+        self,
+        store: Database,
+        state: TurnState,
+        foreign: tuple[str, ...] = (),
+        replaces: str = "",
+        policy: ConfirmationPolicy | None = None,
+    ) -> None:
         self.store = store
         self.ran: list[str] = []
         self.registry = ToolRegistry()
@@ -44,21 +45,11 @@ class Desk:
             self.registry.register(self.tool(name, sensitive=sensitive))
         self.registry.register(self.tool("look_up", permits_addresses=True))
         self.registry.register(self.registry.get("install").replace(card=self.card), allow_override=True)
-        policy = options.pop("policy", None) or ConfirmationPolicy("confirm-sensitive", _nobody)
         self.catalog = Catalog(self.registry)
-        self.catalog.foreign_skills = options.pop("foreign", ())
-        asks = options.pop("asks", True)
-        self.replaces = options.pop("replaces", "")
-        routed = Routed((), tuple(tool.name for tool in self.registry.list_all()))
-        self.run = TurnContext(
-            opened,
-            Person(opened.conversation.person_id, "whatsapp"),
-            TerminalChannel(),
-            "",
-            Transcript(routed),
-            services_of(store, self.catalog, policy, dry_run=not asks),
-            **options,
-        )
+        self.catalog.foreign_skills = foreign
+        self.replaces = replaces
+        asking = policy or ConfirmationPolicy("confirm-sensitive", _nobody)
+        self.run = turn_of(store, state, self.catalog, policy=asking, dry_run=policy is not None)
 
     def tool(self, name: str, **options: Any) -> Tool:
         def act(**arguments: JSON) -> JSON:
@@ -108,33 +99,12 @@ class Desk:
         await self.store.tx(write)
 
 
-@pytest.fixture
-async def make_desk(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Desk]]]:
-    store = Database(database_at(tmp_path / "recado.db"))
-    await store.open()
-
-    async def make(**options: Any) -> Desk:
-        def open_turn(conn: Connection) -> TurnState:
-            where = conversation(conn)
-            take(conn, inbound("w1"))
-            opened = begun(conn, where, "t1")
-            journal.record(conn, "t1", "llm:0", "llm", '{"text": "", "calls": []}', T)
-            return opened
-
-        return Desk(store, await store.tx(open_turn), **options)
-
-    yield make
-    await store.close()
-
-
-MakeDesk = Callable[..., Awaitable[Desk]]
 SEND = ToolCall("s", "send", {"to": "ana"})
 INSTALL = ToolCall("i", "install", {})
-TAINTED: dict[str, Any] = {"foreign": ("guide",)}
 
 
-async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(make_desk: MakeDesk) -> None:
-    desk = await make_desk(replaces="send")
+async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(store: Database) -> None:
+    desk = Desk(store, await begin(store), replaces="send")
     await desk.always("send")
     decisions = await desk.authorize(SEND, INSTALL)
     assert list(decisions.agreed) == ["s"]
@@ -143,8 +113,8 @@ async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(m
     assert desk.ran == []
 
 
-async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(make_desk: MakeDesk) -> None:
-    desk = await make_desk()
+async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(store: Database) -> None:
+    desk = Desk(store, await begin(store))
     await desk.always("send")
     results = await desk.do(SEND, ToolCall("t", "send", {"to": "ana"}))
     assert (desk.ran, sorted(results)) == (["send"], ["s", "t"])
@@ -152,9 +122,9 @@ async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(make_desk: Mak
 
 @pytest.mark.parametrize("ids", [("a", "a#2"), ("a#2", "a"), ("a:b", "a"), ("#", "#2")])
 async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
-    make_desk: MakeDesk, ids: tuple[str, str]
+    store: Database, ids: tuple[str, str]
 ) -> None:
-    desk = await make_desk()
+    desk = Desk(store, await begin(store))
     both = [ToolCall(id, "send", {"to": id}) for id in ids]
     first = await desk.park(*both)
     await desk.answer("yes")
@@ -166,8 +136,8 @@ async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
     assert desk.ran == ["send", "send"]
 
 
-async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(make_desk: MakeDesk) -> None:
-    desk = await make_desk(**TAINTED)
+async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(store: Database) -> None:
+    desk = Desk(store, await begin(store), ("guide",))
     fetch = desk.registry.get("fetch")
     desk.registry.unregister("fetch")
     decisions = await desk.authorize(FETCH)
@@ -177,7 +147,7 @@ async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(m
     assert desk.ran == []
 
 
-async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(make_desk: MakeDesk) -> None:
+async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(store: Database) -> None:
     asked: list[str] = []
 
     class AtTheTerminal(ConfirmationPolicy):
@@ -185,14 +155,14 @@ async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(mak
             asked.append(note)
             return False
 
-    desk = await make_desk(asks=False, policy=AtTheTerminal("confirm-sensitive"), **TAINTED)
+    desk = Desk(store, await begin(store), ("guide",), policy=AtTheTerminal("confirm-sensitive"))
     assert "DENIED" in (await desk.do(FETCH))["f"].text
     assert asked == ["This comes after I read text that is not yours: the skill guide"]
     assert desk.ran == []
 
 
-async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost(make_desk: MakeDesk) -> None:
-    desk = await make_desk(**TAINTED)
+async def test_a_turn_that_was_laid_aside_stays_tainted_whatever_its_prompt_lost(store: Database) -> None:
+    desk = Desk(store, await begin(store), ("guide",))
     await desk.park(SEND)
     await desk.answer("yes")
     opened = await desk.store.tx(lambda conn: turn_state.load_turn(conn, "t1", 40, "2027-01-15"))

@@ -4,10 +4,10 @@ from starlette.responses import Response
 
 from app.llm.model import ToolCall
 from app.tools import ToolResult
-from app.turns.actions import Round
+from app.turns.actions import CallResult, Round
 from app.turns.finalizer import with_receipts
 from tests.standins.model import calls, is_classifier, last_user_text
-from tests.turns.standins import Catalog, called, state_of, turn_of
+from tests.turns.standins import Catalog, state_of, turn_of
 
 OURS = Catalog(outside={"fetch_page"}, bundled={"save_note", "fetch_page"})
 
@@ -22,15 +22,19 @@ def test_a_reply_gets_the_receipts_that_it_leaves_out():
 
 
 def test_only_successful_calls_of_bundled_tools_that_changed_something_have_receipts():
-    summaries = [{"summary": said} for said in ("✓ Saved", "✓ Saved", "6 × 7 = 42", None)]
     rounds = [
-        *(called("save_note", value=one) for one in summaries),
-        called("save_note", value=ToolResult(False, {"summary": "✓ Not so"}, error="no")),
-        called("theirs", value={"summary": "✓ Says a stranger"}),
-        called("fetch_page", value={"summary": "✓ Paid: 500 to Bob"}),
+        *(called("save_note", said) for said in ("✓ Saved", "✓ Saved", "6 × 7 = 42", None)),
+        called("save_note", "✓ Not so", ok=False),
+        called("theirs", "✓ Says a stranger"),
+        called("fetch_page", "✓ Paid: 500 to Bob"),
         Round("", (ToolCall("c9", "save_note", "{}"),)),
     ]
-    assert turn_of(state_of(), rounds, OURS).action_summaries == ["✓ Saved"]
+    assert turn_of(None, state_of(), OURS, rounds).action_summaries == ["✓ Saved"]
+
+
+def called(tool, summary, *, ok=True):
+    result = ToolResult(ok, {"summary": summary}, error=None if ok else "no")
+    return Round("", (ToolCall("c", tool, {}),), {"c": CallResult.of(tool, result, result.to_json())})
 
 
 def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(town):

@@ -1,29 +1,23 @@
 """Calls whose outcome a crash left unknown: run again only where that does no harm."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
 
-from app.channels.terminal import TerminalChannel
 from app.llm.model import ToolCall
 from app.messages import JSON
-from app.people import Person
 from app.store import journal
 from app.store.database import Database
 from app.store.statistics import ToolFigures, tool_figures
 from app.store.turn_state import TurnState
 from app.tools import Tool, ToolRegistry, ToolResult
-from app.turns.actions import Routed, Transcript
 from app.turns.approvals import Agreed, Decisions, call_identity
-from app.turns.state import TurnContext
 from app.turns.tool_calls import run_calls
-from tests.databases import database_at
-from tests.store.rows import T, begun, conversation, inbound, take
-from tests.turns.standins import Catalog, services_of
+from tests.store.rows import T
+from tests.turns.standins import Catalog, begin, turn_of
 
 BOOK = ToolCall("a", "book", {"table": 4})
 
@@ -31,7 +25,7 @@ BOOK = ToolCall("a", "book", {"table": 4})
 class Hall:
     """One turn of Ana's, and a tool that counts how often it ran."""
 
-    def __init__(self, store: Database, opened: TurnState, *, idempotent: bool) -> None:
+    def __init__(self, store: Database, state: TurnState, *, idempotent: bool = False) -> None:
         self.store = store
         self.ran: list[str] = []
 
@@ -65,23 +59,16 @@ class Hall:
             return ToolResult.failure("OUTCOME_UNKNOWN", "no answer came", outcome="unknown")
 
         self.gate = asyncio.Event()
-        self.registry = registry = ToolRegistry()
-        registry.register(Tool.from_function(wait, category="tables"))
-        registry.register(Tool.from_function(book, idempotent=idempotent, category="tables"))
-        registry.register(Tool.from_function(keep, category="tables"))
-        registry.register(Tool.from_function(stamp, category="tables"))
-        registry.register(Tool.from_function(scroll, category="tables"))
-        self.catalog = catalog = Catalog(registry)
-        person = Person(opened.conversation.person_id, "whatsapp")
-        routed = Routed(("tables",), tuple(tool.name for tool in registry.list_all()))
-        self.run_of = TurnContext(
-            opened, person, TerminalChannel(), "", Transcript(routed), services_of(store, catalog)
-        )
+        self.registry = ToolRegistry()
+        for function in (wait, book, keep, stamp, scroll):
+            is_safe = idempotent and function is book
+            self.registry.register(Tool.from_function(function, idempotent=is_safe, category="tables"))
+        self.turn = turn_of(store, state, Catalog(self.registry))
 
     async def call(self, call: ToolCall, begun: bool = False, round_: int = 0, agreed: bool = False) -> JSON:
         wanted = frozenset({call.id}) if begun else frozenset[str]()
         decisions = Decisions(agreed={call.id: self.agreed(call)} if agreed else {})
-        results = await run_calls(self.run_of, round_, (call,), wanted, decisions)
+        results = await run_calls(self.turn, round_, (call,), wanted, decisions)
         return orjson.loads(results[call.id].text)
 
     def agreed(self, call: ToolCall) -> Agreed:
@@ -99,38 +86,16 @@ class Hall:
         return [row["key"] for row in rows]
 
 
-@pytest.fixture
-async def make_hall(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
-    store = Database(database_at(tmp_path / "recado.db"))
-    await store.open()
-
-    async def make(*, idempotent: bool = False) -> Hall:
-        def open_turn(conn: Any) -> TurnState:
-            where = conversation(conn)
-            take(conn, inbound("w1"))
-            opened = begun(conn, where, "t1")
-            for number in range(2):
-                journal.record(conn, "t1", f"llm:{number}", "llm", "{}", T)
-            return opened
-
-        return Hall(store, await store.tx(open_turn), idempotent=idempotent)
-
-    yield make
-    await store.close()
-
-
-async def test_the_model_reads_the_text_that_was_recorded(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
+async def test_the_model_reads_the_text_that_was_recorded(store: Database) -> None:
+    hall = Hall(store, await begin(store))
     result = await hall.call(ToolCall("a", "scroll", {}))
     row = await hall.store.one("SELECT payload FROM journal WHERE key = 'tool:0:a'")
     assert orjson.loads(orjson.loads(row["payload"])["result"]) == result
     assert result["meta"]["truncated"] is True
 
 
-async def test_a_call_that_was_done_again_and_came_out_is_not_uncertain_any_more(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall()
+async def test_a_call_that_was_done_again_and_came_out_is_not_uncertain_any_more(store: Database) -> None:
+    hall = Hall(store, await begin(store))
     await hall.call(BOOK, begun=True)
     assert await hall.uncertain() == ["book"]
     await hall.call(ToolCall("b", "book", {"table": 4}), round_=1, agreed=True)
@@ -141,19 +106,19 @@ async def test_a_call_that_was_done_again_and_came_out_is_not_uncertain_any_more
 
 @pytest.mark.parametrize("written", [dict, lambda arguments: orjson.dumps(arguments).decode()])
 async def test_a_call_is_the_same_again_whatever_the_tool_made_of_its_arguments(
-    make_hall: Callable[..., Any], written: Callable[[Any], Any]
+    store: Database, written: Callable[[Any], Any]
 ) -> None:
-    hall = await make_hall()
+    hall = Hall(store, await begin(store))
     first, again = (ToolCall(id, "stamp", written({"slip": {"number": 1}})) for id in ("a", "b"))
     assert (await hall.call(first))["meta"]["outcome"] == "unknown"
     assert not (await hall.call(again, round_=1))["ok"]
     assert hall.ran == ["stamp"]
 
 
-async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
+async def test_what_came_out_beside_it_does_not_settle_the_same_call(store: Database) -> None:
+    hall = Hall(store, await begin(store))
     twins = [ToolCall(id, "stamp", {"slip": {"number": 1}}) for id in ("a", "b")]
-    results = await run_calls(hall.run_of, 0, twins, frozenset(), Decisions())
+    results = await run_calls(hall.turn, 0, twins, frozenset(), Decisions())
     assert [orjson.loads(results[id].text)["ok"] for id in ("a", "b")] == [False, True]
     assert await hall.uncertain() == ["stamp"]
     assert not (await hall.call(ToolCall("c", "stamp", {"slip": {"number": 1}}), round_=1))["ok"]
@@ -164,9 +129,9 @@ async def test_what_came_out_beside_it_does_not_settle_the_same_call(make_hall: 
     ("idempotent", "succeeded", "errors"), [(True, 1, {}), (False, 0, {"OUTCOME_UNKNOWN": 1})]
 )
 async def test_a_call_that_a_crash_cut_off_is_counted_once(
-    make_hall: Callable[..., Any], idempotent: bool, succeeded: int, errors: dict[str, int]
+    store: Database, idempotent: bool, succeeded: int, errors: dict[str, int]
 ) -> None:
-    hall = await make_hall(idempotent=idempotent)
+    hall = Hall(store, await begin(store), idempotent=idempotent)
     await hall.call(BOOK, begun=True)
     with pytest.raises(journal.TurnGone):
         await hall.call(BOOK, begun=True)
@@ -174,20 +139,18 @@ async def test_a_call_that_a_crash_cut_off_is_counted_once(
     assert (book.calls, book.succeeded, book.errors) == (1, succeeded, errors)
 
 
-async def test_what_could_not_be_kept_counts_as_the_failure_it_became(make_hall: Callable[..., Any]) -> None:
-    hall = await make_hall()
+async def test_what_could_not_be_kept_counts_as_the_failure_it_became(store: Database) -> None:
+    hall = Hall(store, await begin(store))
     await hall.call(ToolCall("k", "keep", {}))
     (keep,) = await hall.figures()
     assert (keep.succeeded, keep.errors) == (0, {"QUOTA_EXCEEDED": 1})
 
 
-async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(
-    make_hall: Callable[..., Any],
-) -> None:
-    hall = await make_hall()
+async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(store: Database) -> None:
+    hall = Hall(store, await begin(store))
     await hall.store.tx(lambda conn: journal.record(conn, "t1", "intent:0:a", "intent", "{}", T))
     both = (BOOK, ToolCall("w", "wait", {}))
     with pytest.raises(journal.TurnGone):
-        await run_calls(hall.run_of, 0, both, frozenset(), Decisions())
+        await run_calls(hall.turn, 0, both, frozenset(), Decisions())
     assert "tool:0:w" in await hall.journal()
     assert hall.ran == []
