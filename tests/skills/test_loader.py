@@ -132,22 +132,13 @@ def test_a_module_that_does_not_import_is_a_fault(release: Path) -> None:
 
 def test_a_folder_that_was_not_bundled_is_never_imported(tmp_path: Path, release: Path) -> None:
     trap = tmp_path / "imported"
-    front = (
-        "metadata:\n  sensitive-tools: hello ghost\n  idempotent-tools: hello\n  timeout-seconds: '5'\n"
-        "  audience: owners\n"
-    )
-    code = f"open({str(trap)!r}, 'w')\n{HELLO}def undocumented():\n    return 1\n"
-    folder = write(tmp_path / "own" / "first", code, front=front, body="Run {baseDir}/x.")
+    code = f"open({str(trap)!r}, 'w')\n{HELLO}"
+    folder = write(tmp_path / "own" / "first", code, body="Run {baseDir}/x.")
     skill = load_skill(folder, release=release)
     assert not trap.exists()
     assert (skill.bundled, skill.available, skill.reason) == (False, True, "")
     (hello,) = skill.tools
-    assert (hello.name, hello.category, hello.timeout, hello.audience) == ("hello", "first", 5.0, "owners")
-    assert (hello.sensitive, hello.idempotent) == (True, True)
     assert hello.input_schema["properties"] == {"name": {"type": "string", "default": "you"}}
-    warnings = " ".join(skill.warnings)
-    assert "'ghost'" in warnings
-    assert skill.left_out == ("undocumented has no docstring, so it is not a tool; say in one what it does",)
     assert skill.instructions == f"Run {folder}/x."
 
 
@@ -217,8 +208,7 @@ def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, nam
     loader = loaded(tmp_path / "own")
     assert [skill.name for skill in loader.skills if skill.available and skill.tools][:1] == ["good"]
     odd = next(skill for skill in loader.skills if skill.folder == folder)
-    if kind != "loop" or name == "SKILL.md":
-        assert name in " ".join((*odd.faults, *odd.warnings))
+    assert name in " ".join((*odd.faults, *odd.warnings))
 
 
 def device(path: Path) -> None:

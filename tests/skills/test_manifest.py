@@ -1,5 +1,4 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,9 @@ from app.skills.skill import CATALOGUE_DESCRIPTION, missing
 GOOD = b"---\nname: demo\ndescription: Does things.\n---\n# Body\n"
 
 
-def test_every_real_frontmatter_is_read_as_yaml_reads_it() -> None:
-    samples = os.environ.get("RECADO_SAMPLES")
-    if not samples:
-        pytest.skip("RECADO_SAMPLES is not set")
-    rows = [
-        json.loads(line)
-        for line in (Path(samples) / "skills/frontmatters.jsonl").read_text("utf-8").splitlines()
-    ]
+def test_every_real_frontmatter_is_read_as_yaml_reads_it(samples: Path) -> None:
+    lines = (samples / "skills/frontmatters.jsonl").read_text("utf-8").splitlines()
+    rows = list(map(json.loads, lines))
     assert rows
     refused = []
     for row in rows:

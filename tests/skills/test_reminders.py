@@ -158,15 +158,6 @@ def test_reminders_are_listed_changed_and_cancelled_by_number_and_words(chat: Ch
     assert chat.ask("p8", "my reminders") == "You have no reminders."
 
 
-def test_all_are_cancelled_after_a_question(chat: Chat) -> None:
-    for text in ("remind me to nadar tomorrow at 9", "remind me to correr tomorrow at 10"):
-        chat.ask("p17", text)
-    chat.ask("p17", "cancela todos mis recordatorios")
-    assert len(chat.due("p17")) == 2
-    assert chat.ask("p17", "sí").startswith("✓ Recordatorios cancelados (2):\nnadar\ncorrer")
-    assert chat.due("p17") == []
-
-
 def test_nobody_sees_or_touches_the_reminders_of_another(chat: Chat) -> None:
     chat.ask("p9", "recuérdame el dentista mañana a las 11")
     assert chat.ask("p10", "mis recordatorios") == "No tienes recordatorios."

@@ -14,6 +14,7 @@ from app.skills.loader import InstalledSkills
 from app.tools import ToolContext, ToolRegistry
 from app.tools.tool import Services
 from tests.installs.archives import install_tree, zipped
+from tests.skills.folders import write
 from tests.skills.tools import functions
 
 TOOLS = functions("tools")
@@ -37,14 +38,8 @@ def here(service: ToolSearch, language: str = "en") -> ToolContext:
 
 
 async def test_what_is_for_owners_is_found_by_owners_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "keys"
-    (folder / "scripts").mkdir(parents=True)
-    (folder / "SKILL.md").write_text(
-        "---\nname: keys\ndescription: Keys.\nmetadata:\n  audience: owners\n---\nBody.\n"
-    )
-    (folder / "scripts" / "tools.py").write_text(
-        'def turn_key(door: str) -> str:\n    """Turns a key."""\n    return door\n'
-    )
+    code = 'def turn_key(door: str) -> str:\n    """Turns a key."""\n    return door\n'
+    write(tmp_path / "keys", code, front="metadata:\n  audience: owners\n")
     (tmp_path / "bundled.txt").write_text("keys\n")
     service = ToolSearch(await loaded(SkillLoader(tmp_path / "own", tmp_path)))
     for role, names in (("member", []), ("owner", ["turn_key"])):

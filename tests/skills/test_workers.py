@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,11 +46,11 @@ def surroundings() -> dict:
 '''
 
 
-async def test_a_dropped_folders_tools_run_with_their_types_in_a_process_of_its_own(house: House) -> None:
-    house.drop("planner", TYPED, beside="SAID = 'hello'\n")
-    schema = house.loader.tools[0].input_schema
-    assert schema["properties"]["size"] == {"type": "string", "enum": ["small", "large"], "default": "small"}
-    assert schema["required"] == ["day"]
+async def test_a_dropped_folders_tools_run_with_their_types_in_a_process_that_knows_nothing_of_the_servers(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_SECRET_OF_THE_SERVER", "x")
+    folder = house.drop("planner", TYPED, beside="SAID = 'hello'\n")
     result = await house.call("plan", day="2026-11-21", tags=["a"])
     assert result.data == {"weekday": 6, "size": "small", "tags": ["a"], "said": "hello"}
     wrong = await house.call("plan", day="yesterday")
@@ -60,13 +59,6 @@ async def test_a_dropped_folders_tools_run_with_their_types_in_a_process_of_its_
     first, second = (await house.call("count")).data, (await house.call("count")).data
     assert (first["asked"], second["asked"]) == (1, 2), "the worker was not kept warm"
     assert first["pid"] == second["pid"] != os.getpid()
-
-
-async def test_a_worker_knows_nothing_of_the_servers_environment(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("A_SECRET_OF_THE_SERVER", "x")
-    folder = house.drop("planner", TYPED.replace("import beside", "class beside: SAID = ''"))
     found = (await house.call("surroundings")).data
     assert found["cwd"] == str(folder)
     assert set(found["names"]) <= {"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "HOME", "TMPDIR"}
@@ -91,50 +83,21 @@ async def anote(text: str, context=None) -> dict:
     return {"after": await context.store.get("last"), "list": await context.store.list(),
             "deleted": await context.store.delete("last"), "none": await context.store.get("none", 5)}
 
-def much(size: int, context=None) -> str:
-    """Puts much."""
-    context.store.put("much", "x" * size)
-
-def service(name: str, context=None) -> str:
-    """Uses what is not there."""
-    return getattr(getattr(context, name), "search")
 '''
-
-
-def a_context(store: Any = None) -> ToolContext:
-    return ToolContext(
-        person=ANA,
-        conversation="c1",
-        store=store,
-        settings={"CITY": "Lima"},
-        idempotency_key="k",
-        channel="w",
-    )
 
 
 async def test_the_context_of_a_call_travels(house: House) -> None:
     house.drop("noter", CONTEXT)
-    rows = Rows()
-    assert (await house.call("note", a_context(rows), text="milk")).data == {
-        "before": "nothing",
-        "after": "milk",
-        "null": None,
-        "list": {"last": "milk"},
-        "deleted": [True, False],
-        "person": "Ana",
-        "zone": "America/Mexico_City",
-        "city": "Lima",
-        "key": "k",
-        "channel": "w",
-        "where": "c1",
+    rows, settings = Rows(), {"CITY": "Lima"}
+    more = {"idempotency_key": "k", "channel": "w", "conversation": "c1"}
+    context = ToolContext(person=ANA, store=rows, settings=settings, **more)
+    assert (await house.call("note", context, text="milk")).data == {
+        **{"before": "nothing", "after": "milk", "null": None, "list": {"last": "milk"}},
+        **{"deleted": [True, False], "person": "Ana", "zone": "America/Mexico_City", "city": "Lima"},
+        **{"key": "k", "channel": "w", "where": "c1"},
     }
-    later = await house.call("anote", a_context(rows), text="bread")
-    assert later.data == {
-        "after": "bread",
-        "list": {"gone": None, "last": "bread"},
-        "deleted": True,
-        "none": 5,
-    }
+    later = (await house.call("anote", context, text="bread")).data
+    assert later == {"after": "bread", "list": {"gone": None, "last": "bread"}, "deleted": True, "none": 5}
     assert rows.rows == {"gone": None}
 
 

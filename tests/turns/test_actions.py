@@ -50,21 +50,17 @@ def test_next_action() -> None:
         assert next_action(Transcript(ROUTED, tuple(rounds)), limit) == expected
 
 
-def test_calls_nested_deeper_than_they_can_be_written_are_compared() -> None:
+def test_deeply_nested_and_long_numbers_are_compared_when_a_call_is_repeated() -> None:
+    def after(*arguments: str) -> object:
+        done = (Round("", (ToolCall("c", "f", one),), {"c": CallResult("{}")}) for one in arguments)
+        return next_action(Transcript(ROUTED, tuple(done)), 9)
+
     for depth in [300, 1020, 5000]:
         deep = f'{{"a": {"[" * depth + "]" * depth}}}'
-        rounds = [
-            Round("", (ToolCall("c", "f", one),), {"c": CallResult("{}")})
-            for one in (deep, deep, f" {deep[:-1]} }}")
-        ]
-        assert next_action(Transcript(ROUTED, tuple(rounds[:2])), 9) == AskModel(2, with_tools=False)
-        assert isinstance(next_action(Transcript(ROUTED, tuple(rounds)), 9), AskModel)
-
-
-def test_numbers_that_differ_in_the_last_of_many_digits_are_no_repeat() -> None:
-    texts = ('{"account": 12345678901234567890121}', '{"account": 12345678901234567890122}')
-    rounds = tuple(Round("", (ToolCall("c", "f", text),), {"c": CallResult("{}")}) for text in texts)
-    assert next_action(Transcript(ROUTED, rounds), 9) == AskModel(2, with_tools=True)
+        assert after(deep, deep) == AskModel(2, with_tools=False)
+        assert isinstance(after(deep, deep, f" {deep[:-1]} }}"), AskModel)
+    longest = ('{"account": 12345678901234567890121}', '{"account": 12345678901234567890122}')
+    assert after(*longest) == AskModel(2, with_tools=True)
 
 
 RESULT = ToolResult.success({"summary": "✓ Saved: bread\nand more"}, outside=True)
