@@ -35,7 +35,7 @@ def read_change(
 
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
         text = _made_monthly(text, language)
-    was = datetime.fromtimestamp(had.due, zone)
+    was = datetime.fromtimestamp(had.due, zone) if had.rule else had.start  # by the clock that it was set by
     found = pieces(text, language)
     if [one.kind for one in found] == ["shift"]:
         return read_change(_shifted(found[0], was, had.rule), had, zone, now, language, country)

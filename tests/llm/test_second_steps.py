@@ -146,12 +146,6 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
     ("es", ["anota pan", "bórrala"], "delete_note", {"note": "pan"}),
     ("es", ["anota pan", "gracias", "borra esa nota"], "delete_note", {"note": "pan"}),
     ("pt", ["anota pão", "apaga essa nota"], "delete_note", {"note": "pão"}),
-    (
-        "en",
-        ["note gate code 4412", "change it to 5521"],
-        "edit_note",
-        {"note": "gate code 4412", "text": "5521"},
-    ),
     ("en", ["find notes about bread", "delete that note"], "delete_note", {"note": "4"}),
     ("en", ["remind me to call Bob tomorrow at 9", "delete it"], "cancel_reminder", {"reminder": "call Bob"}),
     # an answer to our question
@@ -194,6 +188,9 @@ ASKS_NOTHING = [
     ),  # of a list that was not understood
     ("en", ["my reminders", "show the list", "cancel number 1"]),
     ("pt", ["40 vezes 3200 menos 5%", "e se for 45"]),
+    ("en", ["note the fridge is at 9 degrees", "change that note to 10 degrees"]),
+    ("en", ["note gate code 4412", "change it to 5521"]),
+    ("en", ["remind me to call Ana tomorrow at 10am", "and remind me at 11 to ice the cake"]),  # which day?
 ]
 
 

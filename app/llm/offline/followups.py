@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from app.calendar.grammar import pieces
+from app.calendar.grammar import KINDS, pieces
 from app.llm.offline.guard import asks, holds_doubt, is_undo, takes_back
 from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
@@ -73,6 +73,8 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
         is_either |= any(planner.may_go_on(last.tool, one) for one in plan.steps if one.tool not in called)
     if is_either or any(_is_of_other_list(planner, step, earlier) for step in plan.steps):
         return Plan(withheld=True)
+    if last is not None and any(_lacks_day(planner, said, step, last) for step in plan.steps):
+        return Plan(is_when_unclear=True)
     if last is not None and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
     if any(one.missing is None for one in plan.steps) or not earlier or before is not earlier[-1]:
@@ -91,6 +93,16 @@ def _is_of_other_list(planner: Planner, step: Step, earlier: Sequence[Exchange])
     is_number = any(_BARE_NUMBER.fullmatch(str(value)) for value in step.arguments.values())
     is_bare = is_number and len(step.phrase.telling - WORDS["values"]) == 1
     return is_bare and planner.category(shown.tool) != planner.category(step.tool)
+
+
+def _lacks_day(planner: Planner, said: str, step: Step, last: PastCall) -> bool:
+    """Tell whether "and … at 11" may be of the day that was named just before."""
+    when = planner.reader.when(str(step.arguments.get("when", "")))
+    is_added = words(said)[:1] in (["y"], ["e"], ["and"]) and last.changed
+    before = (
+        planner.reader.when(str(last.arguments.get("when", ""))).kinds - KINDS["hour"] - {"today", "span"}
+    )
+    return is_added and bool(when.kinds and before) and when.kinds <= KINDS["hour"]
 
 
 def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:

@@ -51,6 +51,7 @@ _OWN_REMINDER = re.compile(r"\b(?:el recordatorio|o lembrete|the reminder)\b")  
 _SOON = {"weekday", "today", "tomorrow", "next_week", "next_month", "weekend"}  # gone, as a fact, soon
 _BARE_ALARM = re.compile(r"(?:wake up|alarm|despertar|acordar) \D{0,6}(?:1[0-2]|[1-9])(?::\d\d)?")
 _MOST_OF_FILE = 8  # words of a path
+_AMOUNT = re.compile(r"\W*\d\S*(?: \S+)?")
 _FEW_WORDS = 3  # say too little before "… remember that"
 
 
@@ -439,7 +440,10 @@ class Planner:
         has_to = reading.words and WORDS["has_to"].intersection(words(text))
         told = is_reminder and WORDS["was_said"].intersection(words(text)[:3])  # "… what I told you"
         is_soon = reading.kinds & _SOON
-        if (begins and len(words(text)) < _FEW_WORDS) or told or is_soon or has_to:
+        is_part = (
+            fit is not None and fit.template.points and _AMOUNT.fullmatch(text)
+        )  # "change it to 10 eggs"
+        if (begins and len(words(text)) < _FEW_WORDS) or told or is_soon or has_to or is_part:
             return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
 
