@@ -87,21 +87,22 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             loop.add_signal_handler(number, server.stop)
+
+    async def stop_when_pruned() -> None:
+        await app.state.assistant.must_stop.wait()
+        log.error("this worker was silent for too long; others have its work, start it again")
+        server.stop()
+
     async with app.router.lifespan_context(app):
-        pruned = asyncio.create_task(_stop_when(app.state.assistant.must_stop, server))
+        pruned = asyncio.create_task(stop_when_pruned())
         try:
             await server.serve()
         finally:
             pruned.cancel()
             server.remove_server_file()
-    server.remove_deadline()
+    if server.deadline is not None and server.changed is not None:
+        server.deadline.cancel()  # the process goes on, with other settings
     return server.status, server.changed
-
-
-async def _stop_when(must_stop: asyncio.Event, server: "_Server") -> None:
-    await must_stop.wait()
-    log.error("this worker was silent for too long; others have its work, start it again")
-    server.stop()
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
@@ -120,7 +121,7 @@ class _Server(uvicorn.Server):
         self._app = app
         self._settings = settings
         self._closing: asyncio.Future[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
+        self.deadline: asyncio.TimerHandle | None = None
         self.changed: Settings | None = None
         app.state.restart = self.restart
 
@@ -140,17 +141,12 @@ class _Server(uvicorn.Server):
             return
         self.should_exit = True
         self._closing = asyncio.ensure_future(self._app.state.close_streams())  # uvicorn would wait for them
-        self._deadline = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._leave)
+        self.deadline = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._leave)
 
     def restart(self, settings: Settings) -> None:
         """Start anew with other settings, once what is being answered was sent."""
         self.changed = settings
         asyncio.get_running_loop().call_later(RESTART_SECONDS, self.stop)
-
-    def remove_deadline(self) -> None:
-        """Let the process go on: it starts anew."""
-        if self._deadline is not None and self.changed is not None:
-            self._deadline.cancel()
 
     @property
     def status(self) -> int:
