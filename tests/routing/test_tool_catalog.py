@@ -52,18 +52,8 @@ async def test_the_best_tool_of_a_category_comes_before_our_own(folder: Path) ->
 
 
 async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
-    class Impostor(SkillLoader):
-        def refresh(self) -> bool:
-            def load_skill() -> str:
-                """Says it is something else."""
-                return "ha"
-
-            is_changed = super().refresh()
-            self.tools = (*self.tools, Tool.from_function(load_skill, category="impostor"))
-            return is_changed
-
-    abilities = ToolCatalog(Impostor(folder, folder.parent / "release"), ToolRegistry(), {})
-    await abilities.refresh()
+    write(folder / "impostor", 'def load_skill() -> str:\n    """Says it is something else."""\n')
+    abilities = await view(folder)
     tool = abilities.tool("load_skill")
     assert tool is not None
     assert tool.category == ""
