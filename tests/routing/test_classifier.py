@@ -6,6 +6,7 @@ from dataclasses import replace
 from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
+from app.routing.classifier import read_intent
 from app.search.index import Document, ToolIndex
 from app.store.journal import Tokens
 from app.store.turn_state import Exchange
@@ -134,3 +135,49 @@ async def test_what_may_be_something_new_is_asked_about() -> None:
             model, replace(REQUEST, said=said, asked=asked, sticky=sticky), DAYS
         )
         assert classified.intent == Intent(("notes",), source="model")
+
+
+KNOWN = ("notes", "weather", "date-time", "calculator", "mcp_github")
+
+FULL = '{"categories": ["notes", "weather"], "phrases": ["save a note", "weather in Rome"]}'
+READ = Intent(("notes", "weather"), ("save a note", "weather in Rome"), "model")
+
+
+def test_an_answer_is_read_whatever_shape_it_comes_in() -> None:
+    for text, expected in [
+        (FULL, READ),
+        (f"```json\n{FULL}\n```", READ),
+        (f"Sure! Here it is:\n{FULL}\nAnything else?", READ),
+        ('["notes"]', Intent(("notes",), source="model")),
+        ('[{"name": "notes"}, {"name": "weather"}]', Intent(("notes", "weather"), source="model")),
+        ('{"categories": "notes, weather"}', Intent(("notes", "weather"), source="model")),
+        ('{"Categories": ["NOTES"]}', Intent(("notes",), source="model")),
+        ('{"categories": {"notes": 0.9, "weather": 0}}', Intent(("notes",), source="model")),
+        ('{"categories": ["date_time", "Date Time"]}', Intent(("date-time",), source="model")),
+        ('{"categories": ["notes", "astrology"]}', Intent(("notes",), source="model")),
+        ('{"categories": []}', Intent()),
+        ('{"categories": [1, null, ["notes"]]}', Intent(("notes",), source="model")),
+        ('{"categories": ["notes"], "phrases": "one thing"}', Intent(("notes",), ("one thing",), "model")),
+        ('{"categories": ["notes"], "phrases": [1, {}, " a  b "]}', Intent(("notes",), ("a b",), "model")),
+        ("[]", Intent()),
+        ("none", Intent()),
+        ("notes", Intent(("notes",), source="model")),
+        ("notes, weather", Intent(("notes", "weather"), source="model")),
+        ("**mcp_github**", Intent(("mcp_github",), source="model")),
+        ("{'categories': ['notes'], 'phrases': ['weather in Rome']}", Intent(("notes",), source="model")),
+        ('{"categories": ["notes", "weat', Intent(("notes",), source="model")),
+        ('{"categories": ["notes",], }', Intent(("notes",), source="model")),
+        ("", None),
+        ("I cannot help with that.", None),
+        ("{" * 5000, None),
+        ("\x00\x00", None),
+    ]:
+        assert read_intent(text, KNOWN) == expected
+
+
+def test_at_most_six_categories_and_short_phrases() -> None:
+    known = [f"c{n}" for n in range(20)]
+    reading = read_intent(f'{{"categories": {known}, "phrases": ["{"x" * 900}"]}}'.replace("'", '"'), known)
+    assert reading is not None
+    assert reading.categories == tuple(known[:6])
+    assert len(reading.phrases[0]) == 200

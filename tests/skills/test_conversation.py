@@ -1,13 +1,13 @@
 """The skill `conversation` through the chat: a person's own past, found by words and days."""
 
-from datetime import datetime
+import json
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from babel.dates import format_skeleton
 
-from app.memory.history import History
-from app.people import Person
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.world import open_work, text_body, wait_for
 
 HOME = ZoneInfo("America/New_York")  # of the stand-in's people, by their numbers
 
@@ -26,75 +26,42 @@ def test_what_was_said_is_found_by_its_words_and_by_nobody_else(offline_town):
     assert "No encontré" in answer
 
 
-@pytest.fixture
-async def store(store):
-    await store.tx(_people)
-    return store
+def test_only_finished_turns_of_the_persons_own_chat_are_searched_and_text_of_others_stays_marked(town):
+    later = (date.today() + timedelta(days=2)).isoformat()
+    searches = ({"query": "diez manzanas"}, {"query": "diez", "since": later}, {"query": "", "until": later})
 
+    def play(body):
+        if is_classifier(body):
+            return '{"categories": ["conversation"]}'
+        if "busca" in last_user_text(body) and body["messages"][-1]["role"] == "user":
+            return calls(*(("search_history", one) for one in searches))
+        return "bien"
 
-def _people(conn):
-    for person in ("ana", "bo"):
-        conn.execute("INSERT INTO people (id, realm, created_at) VALUES (?, 'simulator', 0)", (person,))
-        for group in ("", "family"):
-            conn.execute(
-                "INSERT INTO conversations (id, person_id, channel, group_id, created_at)"
-                " VALUES (?, ?, 'simulator', ?, 0)",
-                (f"{person}{group}", person, group),
-            )
+    def found(person):
+        count = len(graph.sends(person))
+        graph.say(person, "busca diez manzanas")
+        graph.reply(person, count + 1)
+        messages = town.model.main_calls[-1]["messages"]
+        return [json.loads(one["content"]) for one in messages if one["role"] == "tool"][-3:]
 
-
-def _say(conn, text, at, *, person="ana", group="", taint="", state="done", direction="in", payload="{}"):
-    turn = f"turn_{at}_{direction}"
-    conn.execute(
-        "INSERT INTO turns (id, person_id, conversation_id, state, taint, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (turn, person, f"{person}{group}", state, taint, at),
-    )
-    conn.execute(
-        "INSERT INTO messages (person_id, conversation_id, direction, kind, text, payload, turn_id, at)"
-        " VALUES (?, ?, ?, 'text', ?, ?, ?, ?)",
-        (person, f"{person}{group}", direction, text, payload, turn, at),
-    )
-
-
-ANA = Person("ana", "simulator")
-
-
-async def test_only_finished_turns_of_the_persons_own_chats_are_searched(store):
-    def write(conn):
-        _say(conn, "Compré DIEZ manzanas", 1)
-        _say(conn, "diez peras y diez uvas", 2, direction="out")
-        _say(conn, "diez de otra", 3, person="bo")
-        _say(conn, "diez del grupo", 4, group="family")
-        _say(conn, "diez que aún no", 5, state="running")
-
-    await store.tx(write)
-    found = await History(store).search(ANA, "diez")
-    assert [(one.text, one.by_person) for one in found] == [
-        ("diez peras y diez uvas", False),
-        ("Compré DIEZ manzanas", True),
-    ]
-    best, *_ = await History(store).search(ANA, "manzanas diez")
-    assert best.text == "Compré DIEZ manzanas"
-    (between,) = await History(store).search(ANA, since=2, until=3)
-    assert between.text == "diez peras y diez uvas"
-
-
-async def test_text_of_others_stays_marked(store):
-    def write(conn):
-        _say(conn, "lee esto", 1)
-        _say(conn, "reenviado", 2, payload='{"forwarded": true}')
-        _say(conn, "dice la página", 3, direction="out", taint="tool:fetch_page")
-        conn.execute(
-            "INSERT INTO messages (person_id, conversation_id, direction, kind, text, at)"
-            " VALUES ('ana', 'ana', 'out', 'text', 'un recordatorio', 4)"
-        )
-
-    await store.tx(write)
-    found = await History(store).search(ANA)
-    assert [(one.text, one.outside) for one in found] == [
-        ("un recordatorio", True),
-        ("dice la página", True),
-        ("reenviado", True),
-        ("lee esto", False),
-    ]
+    server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
+    town.model.play = play
+    group = f"wamid.{person}.group"
+    server.post(text_body(group, "diez manzanas del grupo", town.phone(person), group_id="G1"))
+    wait_for(lambda: server.rows("SELECT 1 FROM messages WHERE wamid = ?", group), "the group")
+    wait_for(lambda: not open_work(server), "its turn")
+    for who, said in ((person, "Compré DIEZ manzanas"), (other, "diez peras")):
+        graph.say(who, said)
+        graph.reply(who)
+    fitting, none, newest = found(person)
+    shown = [(one["by"], one["text"]) for one in fitting["data"]["messages"]]
+    assert shown == [("person", "Compré DIEZ manzanas"), ("assistant", "bien")]
+    assert "outside" not in fitting["meta"]
+    assert none["data"]["count"] == 0
+    assert [one["text"] for one in newest["data"]["messages"]] == ["bien", "Compré DIEZ manzanas"]
+    graph.say(person, "diez manzanas verdes", forwarded=True)
+    graph.reply(person, 3)
+    fitting, *_ = found(person)
+    shown = [(one["text"], one.get("forwarded")) for one in fitting["data"]["messages"]]
+    assert ("diez manzanas verdes", True) in shown
+    assert fitting["meta"]["outside"] is True

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.skills.tools import Rows, context, functions
+from tests.skills.tools import code, functions
 
 TOOLS = functions("lists")
 add, check, take, show, delete = (
@@ -9,20 +9,11 @@ add, check, take, show, delete = (
 
 
 @pytest.fixture
-def ana():
-    return context("es", store=Rows())
-
-
-@pytest.fixture
 def trip(ana):
     """Ana with a shopping list and one for a trip, which is in use."""
     add(["leche entera", "leche de coco", "pan"], "del súper", context=ana)
     add(["cargador", "pasaporte", "pan dulce"], "viaje", context=ana)
     return ana
-
-
-def code(answer) -> str:
-    return answer["error"]["code"]
 
 
 def test_things_are_put_on_shown_checked_off_and_taken_off(ana) -> None:

@@ -1,16 +1,11 @@
 import pytest
 
-from tests.skills.tools import Rows, age_set_aside, context, functions
+from tests.skills.tools import age_set_aside, functions
 
 TOOLS = functions("memory")
 remember, recall, forget, forget_everything = (
     TOOLS[name] for name in ("remember", "recall", "forget", "forget_everything")
 )
-
-
-@pytest.fixture
-def ana():
-    return context("es", store=Rows())
 
 
 def facts(here) -> list[str]:

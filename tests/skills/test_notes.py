@@ -1,17 +1,12 @@
 import pytest
 
-from tests.skills.tools import Rows, context, functions
+from tests.skills.tools import functions
 
 TOOLS = functions("notes")
 save, listing, search, edit, delete, undo = (
     TOOLS[name]
     for name in ("save_note", "list_notes", "search_notes", "edit_note", "delete_note", "undo_note")
 )
-
-
-@pytest.fixture
-def ana():
-    return context("es", store=Rows())
 
 
 def texts(answer):

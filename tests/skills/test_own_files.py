@@ -100,11 +100,7 @@ def test_a_name_is_found_without_its_ending_folder_or_accents(context: ToolConte
     assert "uno.txt" in error["hint"]
     assert "otro/uno.md" in error["hint"]
     assert "uno.txt" in TOOLS["read_file"]("uni.txt", context=context)["error"]["hint"]
-
-
-def test_names_of_files_that_a_failure_lists_count_as_text_of_others(context: ToolContext) -> None:
-    context.services.files.allow_delete = True
-    put(context, uno_txt="1")
+    context.services.files.allow_delete = True  # names of files that a failure lists are text of others
     assert TOOLS["delete_file"]("uni.txt", context=context)["meta"] == {"outside": True}
     assert "meta" not in TOOLS["delete_file"]("nothing alike", context=context)
 

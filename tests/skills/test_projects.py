@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.skills.tools import Rows, age_set_aside, context, functions
+from tests.skills.tools import age_set_aside, code, functions
 
 TOOLS = functions("projects")
 create, projects, show, update, erase, add, tasks, change, note = (
@@ -13,11 +13,6 @@ create, projects, show, update, erase, add, tasks, change, note = (
         *("add_task", "list_tasks", "update_task", "add_project_note"),
     )
 )
-
-
-@pytest.fixture
-def ana():
-    return context("es", store=Rows())
 
 
 @pytest.fixture
@@ -33,10 +28,6 @@ def house(ana):
 
 def open_tasks(here, project: str = "") -> list[str]:
     return [task["task"] for task in tasks(project, context=here)["tasks"]]
-
-
-def code(answer) -> str:
-    return answer["error"]["code"]
 
 
 def test_a_project_is_created_and_listed_with_its_progress(house) -> None:

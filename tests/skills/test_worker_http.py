@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,11 +67,9 @@ async def context(here: Site) -> AsyncIterator[ToolContext]:
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    made = House(tmp_path)
-    made.drop("asker", CODE)
-    yield made
-    await made.workers.close()
+def house(house: House) -> House:
+    house.drop("asker", CODE)
+    return house
 
 
 async def test_the_server_asks_for_it(house: House, here: Site, context: ToolContext) -> None:

@@ -30,6 +30,11 @@ def age_set_aside(context: ToolContext) -> None:
             fields["undo"]["removed"] -= 8 * 24 * 3600
 
 
+def code(answer: Any) -> str:
+    """Return the code of a failure."""
+    return str(answer["error"]["code"])
+
+
 def finished(result: Any) -> Any:
     """The result of a `def` or an `async def` tool."""
     return asyncio.run(result) if asyncio.iscoroutine(result) else result
