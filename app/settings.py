@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.calendar.opening_hours import OpeningHours
+from app.calendar.rules import OpeningHours
 from app.messages import Template
 from app.people import Realm
 from app.phones import canonical

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from app.calendar.grammar import KINDS, PARTS, UNITS, Piece, clock_time, pieces
@@ -41,7 +41,11 @@ def read_change(
         return read_change(_shifted(found[0], was, had.rule), had, zone, now, language, country)
     reading = read("")
     only_days = all(_says_days(one) for one in found)
-    is_wider = reading.kinds <= {"every", "every_other"} and only_days and not _is_daily(found)
+    is_daily = all(
+        "count" not in one.said and ("day" in one.said or UNITS.get(one.said.get("unit", "")) == "day")
+        for one in found
+    )
+    is_wider = reading.kinds <= {"every", "every_other"} and only_days and not is_daily
     if re.search(r"INTERVAL=(?!1\b)", had.rule) and reading.kinds == {"every_weekday"}:
         return Reading(problem="unclear")  # each week from now on, or each second one?
     if is_wider and had.rule and not (reading.when and _keeps_day(had.rule, reading.when.rule)):
@@ -59,7 +63,8 @@ def read_change(
     elif reading.kinds and reading.kinds <= KINDS["hour"]:
         any_day = datetime.fromtimestamp(now, zone) + timedelta(days=1)
         whole = read(f"{any_day if had.rule else was:%Y-%m-%d}")
-        whole = _with_rule(whole, had, zone, now) if had.rule else whole
+        if had.rule and whole.when is not None:
+            whole = _with_rule(whole.when.start.time(), had, zone, now)
     else:
         return reading
     if whole.problem == "past":
@@ -68,13 +73,6 @@ def read_change(
         choices = sorted((whole.when.start, other))
         return replace(reading, when=None, problem="ambiguous", choices=tuple(choices))
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
-
-
-def _is_daily(found: list[Piece]) -> bool:
-    return all(
-        "count" not in one.said and ("day" in one.said or UNITS.get(one.said.get("unit", "")) == "day")
-        for one in found
-    )
 
 
 def _keeps_day(had: str, rule: str) -> bool:
@@ -122,13 +120,11 @@ def _made_monthly(text: str, language: str) -> str:
     return f"{text[: days[0].end].rstrip()} {_OF_EACH_MONTH[language]}{text[days[0].end :]}"
 
 
-def _with_rule(reading: Reading, had: When, zone: ZoneInfo, now: float) -> Reading:
-    """Return the rule of `had` at the reading's hour; unclear if it has several, or does not go by days."""
-    if reading.when is None:
-        return reading
+def _with_rule(hour: time, had: When, zone: ZoneInfo, now: float) -> Reading:
+    """Return the rule of `had` at another hour; unclear if it has several, or does not go by days."""
     if had.rule.startswith((CRON, EVERY)) or re.search(r"BYHOUR=\d+,", had.rule):
         return Reading(problem="unclear")
     rule = ";".join(part for part in had.rule.split(";") if not part.startswith(("BYHOUR", "BYMINUTE")))
-    start = datetime.combine(had.start.date(), reading.when.start.time())
+    start = datetime.combine(had.start.date(), hour)
     due = next_after(rule, start, zone, now)
     return Reading(problem="past") if due is None else Reading(When(due, start, rule))

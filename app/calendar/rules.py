@@ -1,4 +1,4 @@
-"""Repetitions by standard rules (RFC 5545, cron), counted on a person's own clock.
+"""Repetitions by standard rules (RFC 5545, cron) on a person's own clock; opening hours of a week.
 
 A time that the clock skips moves ahead by what is skipped; of a time that comes twice the first counts.
 """
@@ -6,7 +6,8 @@ A time that the clock skips moves ahead by what is skipped; of a time that comes
 import math
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
 from itertools import count, islice, pairwise, takewhile
 from zoneinfo import ZoneInfo
 
@@ -27,6 +28,9 @@ _PARTS = {  # that a rule may have: none for which dateutil would look without a
 }
 _PROBED = 60
 _CANDIDATES = 1000
+_OFFSET = re.compile(r"Etc/GMT([+-])(\d{1,2})")
+_WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SPAN = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
 
 
 def next_after(rule: str, start: datetime, zone: ZoneInfo, after: float) -> float | None:
@@ -107,9 +111,51 @@ def _candidates(rule: str, start: datetime, after: datetime) -> Iterator[datetim
     return (moment - ahead for moment in islice(found.xafter(after + ahead), _CANDIDATES))
 
 
-_OFFSET = re.compile(r"Etc/GMT([+-])(\d{1,2})")
-
-
 def shown_zone(name: str) -> str:
     """Return an IANA name for display: "UTC-8" for "Etc/GMT+8", whose sign is reversed."""
     return _OFFSET.sub(lambda found: f"UTC{'-' if found[1] == '+' else '+'}{found[2]}", name)
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningHours:
+    """When somebody is there: "mon-fri 09:00-13:00 15:00-19:00, sat 09:00-13:00"; "" says nothing of it."""
+
+    spans: tuple[tuple[int, time, time], ...] = ()  # weekday (0: Monday), from, until
+
+    @classmethod
+    def parse(cls, text: str) -> "OpeningHours":
+        """Read hours as an operator writes them. Raise `ValueError` that says how to write it."""
+        spans: list[tuple[int, time, time]] = []
+        for part in filter(None, (part.strip().casefold() for part in re.split("[,;]", text))):
+            days, *times = part.split()
+            found = [_SPAN.fullmatch(one) for one in times]
+            first, _, last = days.partition("-")
+            try:
+                begins, ends = _WEEK.index(first), _WEEK.index(last or first)
+                hours = [_hours(*map(int, one.groups())) for one in found if one is not None]
+            except ValueError:
+                hours = []
+            if not hours or len(hours) != len(times):
+                raise ValueError(f"{part!r} is not understood; write mon-fri 09:00-18:00, sat 09:00-13:00")
+            week = range(begins, begins + (ends - begins) % 7 + 1)
+            spans += [(day % 7, *span) for day in week for span in hours]
+        return cls(tuple(spans))
+
+    def next_open(self, moment: datetime) -> datetime | None:
+        """Return the moment itself if somebody is there, else when they come; None where nothing is said."""
+        for ahead in range(8):
+            day = moment + timedelta(days=ahead)
+            for weekday, begins, ends in sorted(self.spans):
+                opens = datetime.combine(day.date(), begins, moment.tzinfo)
+                closes = datetime.combine(day.date(), ends, moment.tzinfo)
+                if weekday == day.weekday() and moment < closes:
+                    return max(moment, opens)
+        return None
+
+
+def _hours(hour: int, minute: int, until_hour: int, until_minute: int) -> tuple[time, time]:
+    end = time.max if (until_hour, until_minute) == (24, 0) else time(until_hour, until_minute)
+    begin = time(hour, minute)
+    if begin >= end:
+        raise ValueError("it ends before it begins")
+    return begin, end

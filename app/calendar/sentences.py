@@ -57,7 +57,7 @@ def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, 
         is_first = True
     else:
         return None
-    folded = fold(rest)
+    folded, is_around = fold(rest), len(blocks) == 2 or not is_first
     changes_it = (
         is_first and _PATTERNS["goes_on"].match(folded),
         is_first and language == "en" and rest.strip() and not _PATTERNS["to"].match(folded),
@@ -65,8 +65,8 @@ def split_time(text: str, language: str, *, is_due: bool = False) -> tuple[str, 
         not is_first and _PATTERNS["begins_with_time"].match(folded),
         not (is_first or is_due) and _PATTERNS["due_after"].search(folded),
         not (is_first or is_due) and _PATTERNS["due"].match(fold(words)),
-        (not is_first or len(blocks) == 2) and _PATTERNS["leads"].search(folded),
-        (not is_first or len(blocks) == 2) and _PATTERNS["of_a_thing"].search(folded),
+        is_around and _PATTERNS["leads"].search(folded),
+        is_around and _PATTERNS["of_a_thing"].search(folded),
         not is_first and _PATTERNS["again"].search(folded),
         holds_time(rest, language, names_day=names_day(words, language)),
     )
@@ -113,12 +113,8 @@ def _blocks(text: str, language: str) -> list[list[Piece]]:
 
 def _are_day_and_hour(blocks: Sequence[Sequence[Piece]], text: str) -> bool:
     """Return True for a day at one end and an hour at the other: "tomorrow … at 9"."""
-    with_hours = [[piece.kind in KINDS["hour"] | {"every_part"} for piece in block] for block in blocks]
-    between = fold(text[blocks[0][-1].end : blocks[1][0].start])
-    is_for = _PATTERNS["for"].match(fold(text[blocks[1][0].start :])) or _PATTERNS["ends_in_for"].search(
-        between
-    )
-    is_split = (all(with_hours[0]) and not any(with_hours[1])) or (
-        all(with_hours[1]) and not any(with_hours[0])
-    )
-    return is_split and not is_for
+    between, last = text[blocks[0][-1].end : blocks[1][0].start], text[blocks[1][0].start :]
+    if _PATTERNS["for"].match(fold(last)) or _PATTERNS["ends_in_for"].search(fold(between)):
+        return False
+    are_hours = [{piece.kind in KINDS["hour"] | {"every_part"} for piece in block} for block in blocks]
+    return are_hours in ([{True}, {False}], [{False}, {True}])

@@ -1,4 +1,4 @@
-"""Moments and repetitions as people write them: "mañana a las 9", "every weekday at 7"."""
+"""Moments, repetitions and past days as people write them: "mañana a las 9", "every weekday at 7", "ayer"."""
 
 import re
 import unicodedata
@@ -10,13 +10,16 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from app.calendar.grammar import (
+    DAYS_AGO,
     HOURS,
     KINDS,
     LONGEST_READ,
     MONTHS,
     NEVER_TOGETHER,
     PARTS,
+    PAST,
     UNITS,
+    WEEKDAYS,
     Clock,
     Piece,
     clock_of,
@@ -164,45 +167,36 @@ class _Reader:
         for piece in found:
             self._by_kind.setdefault(piece.kind, piece)
         self._clocks = [piece for piece in found if piece.kind in KINDS["clock"]]
-        parts = [piece for piece in found if piece.kind == "part"]
-        self._parts = {PARTS[piece.said.get("part", "noche")] for piece in parts}
-        self._is_contradictory = (
-            any("tonight" in piece.said for piece in parts) and "tomorrow" in self._by_kind
-        )
         self._days = sorted(
             {day for piece in found if piece.kind == "weekday" for day in weekdays(piece.said["day"])}
         )
-        twice = [piece.kind for piece in found if piece.kind not in KINDS["may_come_again"]]
-        kinds = self._by_kind.keys()
-        self._is_contradictory |= len(twice) > len(set(twice)) or any(
-            pair <= kinds for pair in NEVER_TOGETHER
-        )
-        self._one_day = [piece for piece in found if piece.kind in KINDS["one_day"]]
         self._zone = zone
         self._now = now
         self._local = datetime.fromtimestamp(now, zone).replace(tzinfo=None, microsecond=0)
         self._month_first = language == "en" and month_first(country, zone)
 
     def read(self) -> Reading:
-        if (
-            not self._by_kind.keys().isdisjoint(("nth_weekday", "habit", "shift"))  # later than what?
-            or (len(self._parts) > 1 and not self._clocks)
-            or self._is_contradictory
-        ):
-            return Reading(problem="unclear")  # better than the half of it
-        reading = self._first()
-        repeats = reading.when is not None and reading.when.rule
-        is_of_two_days = any(  # "the gas tomorrow at 10 and the light on the 5th"
-            later.kind == earlier.kind or later.start - earlier.end > _BESIDE
-            for earlier, later in pairwise(self._one_day)
+        kinds, parts = self._by_kind.keys(), [piece for piece in self._found if piece.kind == "part"]
+        once = [piece.kind for piece in self._found if piece.kind not in KINDS["may_come_again"]]
+        one_day = [piece for piece in self._found if piece.kind in KINDS["one_day"]]
+        is_unclear = (
+            not kinds.isdisjoint(("nth_weekday", "habit", "shift")),  # later than what?
+            len({PARTS[piece.said.get("part", "noche")] for piece in parts}) > 1 and not self._clocks,
+            "tomorrow" in kinds and any("tonight" in piece.said for piece in parts),
+            len(once) > len(set(once)),
+            any(pair <= kinds for pair in NEVER_TOGETHER),
+            "lasting" in (self._said("span") or ())
+            and (self._clocks or len(kinds) > 1),  # so long it goes on
+            any(  # "the gas tomorrow at 10 and the light on the 5th"
+                later.kind == earlier.kind or later.start - earlier.end > _BESIDE
+                for earlier, later in pairwise(one_day)
+            ),
         )
-        lasts = "lasting" in (self._said("span") or ()) and (self._clocks or len(self._by_kind) > 1)
-        if (
-            is_of_two_days
-            or lasts
-            or ("span" in self._by_kind and repeats)
-            or (len(self._days) > 1 and not repeats)
-        ):
+        reading = (
+            Reading(problem="unclear") if any(is_unclear) else self._first()
+        )  # better than the half of it
+        repeats = reading.when is not None and reading.when.rule
+        if ("span" in kinds and repeats) or (len(self._days) > 1 and not repeats):
             return Reading(problem="unclear")  # how long it goes on; one of several days
         if len(self._clocks) < 2 or reading.problem not in ("", "ambiguous"):
             return reading
@@ -231,7 +225,7 @@ class _Reader:
         if cron := self._said("cron"):
             return self._repeated(CRON + " ".join(cron["cron"].split()), self._local)
         if rrule := self._said("rrule"):
-            return self._ruled(rrule["rrule"].upper(), self._local.date())
+            return self._ruled(rrule["rrule"].upper())
         for kind, read in (
             ("month_day", self._month_day),
             ("yearly", self._yearly),
@@ -243,7 +237,7 @@ class _Reader:
             ("every", self._every),
         ):
             if (said := self._said(kind)) is not None:
-                return self._ruled(read, self._local.date()) if isinstance(read, str) else read(said)
+                return self._ruled(read) if isinstance(read, str) else read(said)
         return self._once()
 
     def _said(self, kind: str) -> Mapping[str, str] | None:
@@ -264,9 +258,7 @@ class _Reader:
         if (said := self._said("span")) is not None:
             return self._span(said)
         day = self._date()
-        if day is not None:
-            return self._on(day)
-        return self._next_clock()
+        return self._next_clock() if day is None else self._on(day)
 
     def _span(self, said: Mapping[str, str]) -> Reading:
         seconds, days, months = span(said)
@@ -404,20 +396,19 @@ class _Reader:
     def _month_day(self, said: Mapping[str, str]) -> Reading:
         if "last" in said:
             again = any(word in said["last"] for word in ("cada", "every", "each", "todo", "meses"))
-            reading = self._ruled("FREQ=MONTHLY;BYMONTHDAY=-1", self._local.date())
+            reading = self._ruled("FREQ=MONTHLY;BYMONTHDAY=-1")
             return reading if again or reading.when is None else self._at(reading.when.due)
-        days = (said[name] for name in ("each_day", "each_day2", "each_day3") if name in said)
-        day = int(next(days, 1))  # else the first
+        day = int(next((number for name, number in said.items() if name.startswith("each_day")), 1))
         if not 1 <= day <= 31:
             return Reading(problem="unclear")
-        return self._ruled(f"FREQ=MONTHLY;{month_days(day)}", self._local.date())
+        return self._ruled(f"FREQ=MONTHLY;{month_days(day)}")
 
     def _yearly(self, said: Mapping[str, str]) -> Reading:
         day = int(next(value for name, value in said.items() if name.startswith("day")))
         month = MONTHS[next(value for name, value in said.items() if name.startswith("month"))]
         if not _exists(2024, month, day):
             return Reading(problem="unclear")
-        return self._ruled(f"FREQ=YEARLY;BYMONTH={month};{month_days(day)}", self._local.date())
+        return self._ruled(f"FREQ=YEARLY;BYMONTH={month};{month_days(day)}")
 
     def _every_other(self, said: Mapping[str, str]) -> Reading:
         other = said.get("other", "day" if "other_day" in said else "week")
@@ -434,17 +425,15 @@ class _Reader:
         return self._weekly(named, number(every["count"]) if is_weeks and "count" in every else 1)
 
     def _weekly(self, named: Collection[int], weeks: int) -> Reading:
-        listed, first = ",".join(_DAYS[day] for day in sorted(named)), self._local.date()
+        listed, today = ",".join(_DAYS[day] for day in sorted(named)), self._local.date()
         if weeks == 1:
-            return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}", first)
-        first += timedelta(days=min((day - first.weekday()) % 7 for day in named))
+            return self._ruled(f"FREQ=WEEKLY;BYDAY={listed}")
+        first = today + timedelta(days=min((day - today.weekday()) % 7 for day in named))
         return self._ruled(f"FREQ=WEEKLY;INTERVAL={weeks};BYDAY={listed}", first)
 
     def _every(self, said: Mapping[str, str]) -> Reading:
-        for unit in ("day", "week", "month", "hour", "year"):
-            if unit in said:
-                return self._stepped(1, unit)
-        return self._stepped(number(said["count"]) if "count" in said else 1, UNITS[said["unit"]])
+        named = next((unit for unit in ("day", "week", "month", "hour", "year") if unit in said), "")
+        return self._stepped(number(said.get("count", "1")), named or UNITS[said["unit"]])
 
     def _stepped(self, count: int, unit: str) -> Reading:
         if count < 1:
@@ -465,10 +454,10 @@ class _Reader:
             return self._ruled(f"FREQ=YEARLY;INTERVAL={count};BYMONTH={day.month};{month_days(day.day)}", day)
         return self._ruled(f"FREQ=DAILY;INTERVAL={count}" if count > 1 else "FREQ=DAILY", day)
 
-    def _ruled(self, rule: str, day: date) -> Reading:
-        """Return a calendar rule at the named clock time, beginning with the first one to come."""
+    def _ruled(self, rule: str, day: date | None = None) -> Reading:
+        """Return a calendar rule at the named clock time, beginning with the first one from a day (today)."""
         clock = self._clock() or Clock(DEFAULT_HOUR)
-        moment = datetime.combine(day, time(clock.hour, clock.minute))
+        moment = datetime.combine(day or self._local.date(), time(clock.hour, clock.minute))
         if not clock.is_certain and clock.hour < _SMALLEST_CLEAR_HOUR:
             if (due := next_after(rule, moment, self._zone, self._now)) is not None:
                 moment = datetime.fromtimestamp(due, self._zone).replace(tzinfo=None)
@@ -479,9 +468,7 @@ class _Reader:
 
     def _repeated(self, rule: str, start: datetime) -> Reading:
         due = next_after(rule, start, self._zone, self._now)
-        if due is None:
-            return Reading(problem="unclear")
-        return Reading(When(due, start, rule))
+        return Reading(problem="unclear") if due is None else Reading(When(due, start, rule))
 
     # Clock times
 
@@ -532,11 +519,11 @@ def _amount(amount: float, unit: str) -> tuple[float, int, int]:
 
 
 def _first(today: date, days: Iterable[date]) -> date:
-    """The first of these days that is not over. Raises ValueError where there is none."""
-    found = next((day for day in days if day >= today), None)
-    if found is None:
-        raise ValueError("there is no such day")
-    return found
+    """Return the first of these days that is not over. Raise ValueError if there is none."""
+    for day in days:
+        if day >= today:
+            return day
+    raise ValueError("there is no such day")
 
 
 def _exists(year: int, month: int, day: int) -> bool:
@@ -553,3 +540,56 @@ def later_day(day: date, days: int, months: int) -> date:
 
     later: date = day + relativedelta(days=days, months=months)
     return later
+
+
+def read_past(text: str, zone: ZoneInfo, now: float) -> tuple[float, float, str] | None:
+    """Return the past time that a text names, [since, until) in Unix seconds, and the text without its words.
+
+    None if it names none; the first of several counts. Without a year the last such month or day is meant.
+    """
+    found = PAST.search(fold(text))
+    if found is None:
+        return None
+    today = datetime.fromtimestamp(now, zone).date()
+    try:
+        first, after = _past_days({name: said for name, said in found.groupdict().items() if said}, today)
+    except ValueError:  # the 30th of February
+        return None
+    since, until = (datetime.combine(day, time(), zone).timestamp() for day in (first, after))
+    return since, until, " ".join(f"{text[: found.start()]} {text[found.end() :]}".split())
+
+
+def _past_days(said: dict[str, str], today: date) -> tuple[date, date]:
+    """Return the first day that is meant, and the day after the last."""
+    one = timedelta(days=1)
+    if "before" in said or "day" in said:
+        day = today - DAYS_AGO.get(said.get("day", ""), 2) * one
+        return day, day + one
+    if name := said.get("last") or said.get("last2") or said.get("this"):
+        return _period(UNITS[name], today, 0 if "this" in said else 1)
+    if unit := said.get("unit") or said.get("unit2"):
+        count = number(said.get("count") or said["count2"])
+        if UNITS[unit] in ("day", "week"):
+            day = today - count * (7 if UNITS[unit] == "week" else 1) * one
+            around = 3 * one if UNITS[unit] == "week" else 0 * one
+            return day - around, day + around + one
+        return _period(UNITS[unit], today, count)
+    if "of" in said:
+        day = date(today.year, MONTHS[said["of"]], int(said["number"]))
+        day = day if day <= today else day.replace(year=today.year - 1)
+        return day, day + one
+    if "month" in said:
+        return _period("month", today, (today.month - MONTHS[said["month"]]) % 12)
+    weekday = WEEKDAYS[said.get("weekday") or said["weekday2"]]
+    day = today - ((today.weekday() - weekday - 1) % 7 + 1) * one
+    return day, day + one
+
+
+def _period(unit: str, today: date, back: int) -> tuple[date, date]:
+    """Return the first day of the week, month or year so many before this one, and the day after its last."""
+    if unit == "week":
+        monday = today - timedelta(days=today.weekday() + 7 * back)
+        return monday, monday + timedelta(days=7)
+    months = 1 if unit == "month" else 12
+    first = later_day(today.replace(month=today.month if unit == "month" else 1, day=1), 0, -back * months)
+    return first, later_day(first, 0, months)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from app.calendar.opening_hours import OpeningHours
+from app.calendar.rules import OpeningHours
 from app.channels.access import AccessPolicy, shown_address, shown_line, shown_name
 from app.i18n import say
 from app.messages import SAYS, Button, Outgoing, Wakeable

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
-from app.calendar.past import read_past
+from app.calendar.words import read_past
 from app.messages import in_own_words
 from app.people import Person
 from app.search.lexicon import lexicon

@@ -3,7 +3,7 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from app.calendar.past import read_past
+from app.calendar.words import read_past
 
 ZONE = ZoneInfo("America/Lima")
 NOW = datetime(2026, 11, 25, 10, tzinfo=ZONE).timestamp()  # a Wednesday
