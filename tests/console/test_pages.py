@@ -65,6 +65,21 @@ def town(_standing: tuple[Server, Graph]) -> tuple[Server, Graph]:
     return server, graph
 
 
+def test_the_administrators_api_is_described_to_who_has_the_token(town: Any) -> None:
+    server, _ = town
+    address, token = "/openapi.json", (server.folder / "admin_token").read_text().strip()
+    assert server.http.get(address, headers={"Authorization": "Bearer wrong"}).status_code == 401
+    described = server.http.get(address, headers={"Authorization": f"Bearer {token}"}).json()
+    routes = {path: route["post"] for path, route in described["paths"].items() if path.startswith("/admin/")}
+    shapes = {
+        path: route["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        for path, route in routes.items()
+    }
+    results = {shape: described["components"]["schemas"][shape]["properties"] for shape in shapes.values()}
+    assert all(properties.keys() == {"result"} for properties in results.values())
+    assert results[shapes["/admin/approvals"]]["result"]["items"]["$ref"].endswith("/OpenApproval")
+
+
 def test_without_the_token_there_is_only_the_sign_in_page(town: Any) -> None:
     server, _ = town
     for path in ("/console", "/console/people", "/console/costs", "/console/conversations/x"):
