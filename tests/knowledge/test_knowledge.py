@@ -71,16 +71,11 @@ def test_a_customer_is_told_what_stands_in_the_folder_and_what_an_owner_publishe
     graph.say("ana", "¿a qué hora abren?")
     assert graph.reply("ana", 4) == "*Horario*\nAbrimos de lunes a viernes de 9:00 a 18:00."
     graph.say("ana", "¿cuánto cuesta una guitarra?")
-    assert graph.reply("ana", 5).startswith("Eso no funcionó. Eso no lo sé") or "no lo sé" in graph.reply(
-        "ana", 5
-    )
+    assert "no lo sé" in graph.reply("ana", 5)
     (folder / "roto.pdf").write_bytes(b"%PDF-1.4 nothing")
     listed = json.loads(server.recado("knowledge", "list", "--json"))
-    assert {one["name"]: one["passages"] for one in listed} == {
-        "horarios.md": 1,
-        "precios.csv": 1,
-        "roto.pdf": 0,
-    }
+    passages = {one["name"]: one["passages"] for one in listed}
+    assert passages == {"horarios.md": 1, "precios.csv": 1, "roto.pdf": 0}
     assert "roto.pdf" in server.recado("knowledge", "check", fails=True)
     assert "Precio: $ 900" in server.recado("knowledge", "ask", "precio de la limpieza")
     assert "Nothing there answers this" in server.recado("knowledge", "ask", "¿venden pizza?")

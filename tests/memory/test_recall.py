@@ -24,7 +24,7 @@ def _recalled(
 
 
 def test_what_was_planted_in_long_conversations_is_found(tmp_path: Path) -> None:
-    talk = talks(6, 200)
+    talk = talks(3, 200)
     shared = [one for one in talk.questions if one["shares"]]
     assert _recalled(tmp_path, talk.history, shared)["recall_at_10"] >= 85
     assert _recalled(tmp_path, talk.history, talk.questions)["recall_at_10"] >= 60

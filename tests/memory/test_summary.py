@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.standins.model import is_classifier
-from tests.world import open_work, wait_for
+from tests.world import Town, open_work, wait_for
 
 PLANTED = re.compile(r"fact \d+")
 SMALL_TALK = "and the weather is nice here today, is it not? " * 12
@@ -75,17 +75,11 @@ def test_nothing_that_leaves_the_window_is_lost_under_kill_9(make_world: Any, mo
     assert len(facts) == len(set(facts)) < 40
 
 
-@pytest.fixture
-def gardener(make_world: Any, model: Any) -> Any:
+def test_a_summary_is_shown_shortened_and_forgotten_and_is_nobody_elses(make_world: Any, model: Any) -> None:
     chatter = Chatter()
     server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")
     talk(graph, server, 0, 16, SMALL_TALK * 4)
     wait_for(lambda: not due(server) and server.rows("SELECT 1 FROM summaries"), "a summary")
-    return server, graph, chatter
-
-
-def test_a_summary_is_shown_shortened_and_forgotten_and_is_nobody_elses(gardener: Any) -> None:
-    _, graph, chatter = gardener
     graph.say("p0", "/memory")
     assert "s1. a gardener\ns2. fact 0\n" in graph.reply("p0", 17)
     graph.say("p1", "/memoria")
@@ -103,19 +97,19 @@ def test_a_summary_is_shown_shortened_and_forgotten_and_is_nobody_elses(gardener
     assert "a gardener" not in chatter.prompts[-1]
 
 
-def test_a_fact_is_shown_with_its_day_and_deleted_by_its_number(make_world: Any) -> None:
-    _, graph = make_world()
-    for number, text in enumerate(("recuerda que vivo en Lima", "recuerda que mi hija se llama Ana"), 1):
-        graph.say("p0", text)
-        graph.reply("p0", number)
-    graph.say("p0", "/memoria")
-    shown = graph.reply("p0", 3)
-    assert "1. vivo en Lima (hoy " in shown
-    graph.say("p0", "/memoria borrar 1")
-    assert graph.reply("p0", 4) == "✓ Olvidado: vivo en Lima"
-    graph.say("p0", "/memoria borrar 1")
-    assert "No hay un número 1" in graph.reply("p0", 5)
-    graph.say("p0", "¿qué sabes de mí?")
-    shown = graph.reply("p0", 6)
-    assert "Ana" in shown
-    assert "Lima" not in shown
+def test_a_fact_is_shown_with_its_day_and_deleted_by_its_number(offline_town: Town) -> None:
+    graph, person = offline_town.graph, offline_town.newcomer()
+    for number, (said, told) in enumerate(
+        [
+            ("recuerda que vivo en Lima", "vivo en Lima"),
+            ("recuerda que mi hija se llama Ana", "se llama Ana"),
+            ("/memoria", "1. vivo en Lima (hoy "),
+            ("/memoria borrar 1", "✓ Olvidado: vivo en Lima"),
+            ("/memoria borrar 1", "No hay un número 1"),
+            ("¿qué sabes de mí?", "Ana"),
+        ],
+        1,
+    ):
+        graph.say(person, said)
+        assert told in graph.reply(person, number)
+    assert "Lima" not in graph.reply(person, 6)

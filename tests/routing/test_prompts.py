@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.skills.folders import write
 from tests.standins.model import ModelServer, Play, calls, is_classifier, last_user_text
 from tests.world import Graph, Server
 
@@ -39,16 +40,11 @@ def with_hundreds_of_tools(folder: Path) -> Path:
     for number in range(60):
         name = f"{THINGS[number % len(THINGS)]}-{number + 7}"
         thing = name.partition("-")[0] if number < len(THINGS) else name.replace("-", "_")
-        scripts = folder / name / "scripts"
-        scripts.mkdir(parents=True)
-        tools = (
+        code = [
             TOOL.format(does=does, thing=thing, said=said.format(thing=thing)) for does, said in DOES.items()
-        )
-        (scripts / "tools.py").write_text("".join(tools))
-        description = f"Keeps every {thing} of the office - find, create, change, share and export them. " * 3
-        (folder / name / "SKILL.md").write_text(
-            f"---\nname: {name}\ndescription: {description}\n---\nFor the {thing}."
-        )
+        ]
+        about = f"Keeps every {thing} of the office - find, create, change, share and export them. " * 3
+        write(folder / name, "".join(code), about=about, body=f"For the {thing}.")
     return folder
 
 

@@ -38,22 +38,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "skills"
 
 
-async def view(folder: Path) -> ToolCatalog:
-    abilities = ToolCatalog(SkillLoader(folder, folder.parent / "release"), ToolRegistry(), {})
-    await abilities.refresh()
-    return abilities
-
-
 async def test_the_best_tool_of_a_category_comes_before_our_own(folder: Path) -> None:
     write(folder / "bread", about="Baking bread.", body="Knead. " * 4_000, files={"guide.md": "x"})
-    abilities = await view(folder)
+    abilities, _ = await catalog(folder)
     choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=2)
     assert choice == Selection(("calculate", "load_skill"), ("bread", "calculator"), ("calculator",))
 
 
 async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
     write(folder / "impostor", 'def load_skill() -> str:\n    """Says it is something else."""\n')
-    abilities = await view(folder)
+    abilities, _ = await catalog(folder)
     tool = abilities.tool("load_skill")
     assert tool is not None
     assert tool.category == ""
@@ -142,7 +136,7 @@ def server(name: str, tool: str, *, audience: str = "members") -> Tool:
     )
 
 
-async def abilities(folder: Path, *running: Tool) -> tuple[ToolCatalog, OneServer]:
+async def catalog(folder: Path, *running: Tool) -> tuple[ToolCatalog, OneServer]:
     servers = OneServer(*running)
     loader = SkillLoader(folder, folder.parent / "release")
     found = ToolCatalog(loader, ToolRegistry(), {}, servers=servers)
@@ -151,7 +145,7 @@ async def abilities(folder: Path, *running: Tool) -> tuple[ToolCatalog, OneServe
 
 
 async def test_a_server_named_like_a_skill_of_the_release_has_not_its_rights(folder: Path) -> None:
-    found, _ = await abilities(
+    found, _ = await catalog(
         folder,
         server("notes", "mcp_notes_read"),
         server("mcp_notes", "mcp_1_read"),
@@ -166,7 +160,7 @@ async def test_a_server_named_like_a_skill_of_the_release_has_not_its_rights(fol
 
 
 async def test_a_server_for_owners_is_no_category_of_anybody_else(folder: Path) -> None:
-    found, _ = await abilities(folder, server("sea", "mcp_sea_read", audience="owners"))
+    found, _ = await catalog(folder, server("sea", "mcp_sea_read", audience="owners"))
     assert "sea" in dict(found.categories(OWNER))
     assert "sea" not in dict(found.categories(ANA))
     assert "mcp_sea_read" in found.for_owners()
@@ -175,7 +169,7 @@ async def test_a_server_for_owners_is_no_category_of_anybody_else(folder: Path) 
 
 
 async def test_its_words_lead_to_its_tools_and_go_with_it(folder: Path) -> None:
-    found, servers = await abilities(folder, server("sea", "mcp_sea_read"))
+    found, servers = await catalog(folder, server("sea", "mcp_sea_read"))
     assert found.index.rank("leer el mar", limit=1)[0].id == "mcp_sea_read"
     assert "sea: the sea" in found.summary(ANA, "es", offline=True)
     servers.tools = ()

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from app.tools import Tool, ToolContext, parse_docstring
 from app.tools.schema import PERMISSIVE
 from app.tools.source import find_tools
+from app.tools.tool import LONGEST_ABOUT_A_PARAMETER, LONGEST_DESCRIPTION, brief
 
 
 @dataclass
@@ -150,3 +151,49 @@ def test_docstrings() -> None:
     ]:
         parsed = parse_docstring(text)
         assert (parsed.description, parsed.params, parsed.examples) == (description, params, examples)
+
+
+def offered(description: str, schema: dict[str, Any] | None = None) -> dict[str, Any]:
+    return brief(Tool("find", description, schema or {"type": "object", "properties": {}}, print))["function"]
+
+
+def test_long_words_about_a_tool_end_with_a_sentence() -> None:
+    said = offered("Finds all there is. " * 100)["description"]
+    assert said.endswith("is.")
+    assert len(said) <= LONGEST_DESCRIPTION
+    said = offered("word " * 1000)["description"]
+    assert (said[-1], len(said)) == ("…", LONGEST_DESCRIPTION)
+
+
+def test_no_argument_of_a_tool_is_lost_when_it_is_offered_and_none_means_anything_else() -> None:
+    long = "What it is about. " * 50
+    schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [],
+        "properties": {
+            "description": {"type": "string", "description": long, "default": ""},
+            "required": {"type": "array", "items": {"enum": ["a", "b"], "description": long}},
+            "any": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/part"}], "description": ""},
+            "free": {"type": "object", "additionalProperties": False},
+            "flag": {"type": "boolean", "default": False},
+        },
+        "$defs": {"part": {"type": "object", "properties": {"x": {"type": "number", "minimum": 1}}}},
+    }
+    parameters = offered("Finds", schema)["parameters"]
+    listed = parameters["properties"]
+    about = listed["description"].pop("description")
+    assert about == listed["required"]["items"].pop("description")
+    assert about.endswith("about.")
+    assert len(about) <= LONGEST_ABOUT_A_PARAMETER
+    assert parameters == {
+        "type": "object",
+        "properties": {
+            "description": {"type": "string"},
+            "required": {"type": "array", "items": {"enum": ["a", "b"]}},
+            "any": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/part"}]},
+            "free": {"type": "object", "additionalProperties": False},
+            "flag": {"type": "boolean", "default": False},
+        },
+        "$defs": {"part": {"type": "object", "properties": {"x": {"type": "number", "minimum": 1}}}},
+    }

@@ -1,7 +1,7 @@
 """Stand-ins for the parts of the house that a turn uses, and turns made by hand."""
 
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,13 +36,11 @@ class Catalog:
         registry: ToolRegistry | None = None,
         outside: Collection[str] = (),
         bundled: Collection[str] = (),
-        sentences: Mapping[str, ToolSentences] | None = None,
     ) -> None:
         self.registry = registry or ToolRegistry()
         self.foreign_skills: tuple[str, ...] = ()
         self._outside = outside
         self._bundled = bundled
-        self._sentences = sentences or {}
 
     def tool(self, name: str) -> Tool | None:
         return self.registry.find(name)
@@ -54,7 +52,7 @@ class Catalog:
         return None
 
     def sentences(self, tool: Tool) -> ToolSentences | None:
-        return self._sentences.get(tool.name)
+        return None
 
     def is_bundled(self, name: str) -> bool:
         tool = self.tool(name)

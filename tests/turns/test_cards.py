@@ -4,7 +4,7 @@ import json
 import unicodedata
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -14,11 +14,10 @@ from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.formatting import JOINER
 from app.i18n import LANGUAGES
 from app.messages import JSON
-from app.routing.tool_catalog import ToolCatalog
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.skills.skill import Skill, ToolSentences
 from app.store.media import MediaFolder
-from app.tools import Tool, ToolRegistry
+from app.tools import Tool
 from app.tools.plain import loads
 from app.turns.cards import (
     CALL,
@@ -33,7 +32,6 @@ from app.turns.cards import (
     with_sources,
 )
 from tests.channels.whatsapp.whatsapp_text import formatted
-from tests.turns.standins import Catalog
 
 CHANNEL = WhatsAppChannel("https://graph.example/v25.0", "1", "token", MediaFolder(Path("media")))
 MARKS = "*_~`"
@@ -209,7 +207,6 @@ SENTENCES = ToolSentences(
     by="mode",
     usual="overwrite",
     cases={"append": {"en": "Shall I add to {path}?"}},
-    source={"en": "a tide", "es": "una marea"},
     arguments={"content": {"en": "text", "es": "texto"}},
 )
 
@@ -231,20 +228,3 @@ def test_a_skill_says_its_calls_in_its_own_words() -> None:
         named = named_card(language, "write", arguments)
         card = call_card(language, tool, arguments, SENTENCES)
         assert card == (named if lines is None else Card("\n".join(lines), card.title))
-
-
-def test_results_are_told_in_the_words_of_their_skill_else_by_its_name() -> None:
-    registry = ToolRegistry()
-    for name, outside in (("tide", True), ("notes", False), ("mail", True)):
-        registry.register(Tool.from_function(write, name=name, outside=outside, category=f"my {name}"))
-    kept = ToolSentences()
-    catalog = cast(ToolCatalog, Catalog(registry, sentences={"tide": SENTENCES, "notes": kept}))
-    for sources, told in (
-        (("tool:tide", "tool:notes"), "una marea, algo recordado de un texto de otros"),
-        (("tool:mail", "tool:gone"), "lo que respondió “my mail”, la respuesta de una herramienta"),
-        (
-            ("tool:notes", "tool:mail", "tool:tide", "tool:tide"),
-            "lo que respondió “my mail”, una marea y 1 más",
-        ),
-    ):
-        assert sources_sentence("es", sources, catalog).partition(": ")[2] == told
