@@ -117,6 +117,7 @@ class Knowledge:
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".") as hidden:
             new = Path(hidden, name)
+            new.touch(0o600)  # a business's own papers
             new.write_bytes(data)
             if fault := self._read(new, (0, 0)).fault:
                 return KnownFile(name, 0, fault)
