@@ -1,12 +1,10 @@
 """A dental clinic and its shop: 300 questions with answers and 500 prices, in Spanish and Portuguese.
 
-`python -m tests.knowledge.business FOLDER` writes them as a business would. Each question comes with other
-words for it, which share at most half of their words with it.
+Each question comes with other words for it, which share at most half of their words with it.
 """
 
 import csv
 import random
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +69,3 @@ def write(folder: Path) -> None:
             rows = prices(language)
             random.Random(3).shuffle(rows)
             csv.writer(file, delimiter=";" if language == "es" else ",").writerows([head, *rows])
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

@@ -22,13 +22,10 @@ def test_a_saved_note_is_listed_with_a_receipt(ana) -> None:
 
 
 def test_what_is_no_text_or_only_names_one_is_no_note(ana) -> None:
-    only_names = (
-        "o telefone da Ivone",
-        "a receita que te mandei",
-        "it right this time",
+    for text in (
+        *("", " \n\x00", "o telefone da Ivone", "a receita que te mandei", "it right this time"),
         "Ana's phone number",
-    )
-    for text in ("", " \n\x00", *only_names):
+    ):
         assert save(text, context=ana)["error"]["code"] == "EMPTY_NOTE"
     assert save("x" * 10_001, context=ana)["error"]["code"] == "TOO_LONG"
     for text in ("o telefone da Ivone 99812-3344", "o endereço é rua das Flores", "endereço rua das Flores"):

@@ -156,12 +156,10 @@ def house(settings: Settings) -> Iterator[dict[str, Any]]:
             "data": settings.data_dir,
             "other": other,
             "database": settings.database,
-            "root": ROOT,
             "venv": sys.prefix,
             "port": network.getsockname()[1],
             "socket": path,
             "abstract": name,
-            "keyctl": {"x86_64": 250, "aarch64": 219}.get(os.uname().machine),
         }
 
 

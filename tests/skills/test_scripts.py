@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills.scripts import INTERPRETER_PATH
-from tests.forks import run_recado
 from tests.installs.made_packages import make_wheel
 from tests.mailer import asked, press, questions
 from tests.skills.folders import write
@@ -85,10 +83,6 @@ def play(body: dict[str, Any]) -> Any:
 
 def run(graph: Any, skill: str, **call: Any) -> None:
     graph.say("p0", f"please with the skill {skill} {json.dumps({'skill': skill, **call})}")
-
-
-def recado(server: Any, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return run_recado(arguments, server.folder, server.env, seconds=120)
 
 
 @pytest.mark.usefixtures("_sandbox")
@@ -165,17 +159,17 @@ def test_packages_of_a_dropped_folder_are_installed_by_skills_add_and_shown_befo
     write(tmp_path / "own/prose", files={"references/guide.md": "Read me."})
     more = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf), "CONFIRMATION_MODE": "yolo"}
     server, graph = make_world(model=model(play), SKILLS_DIR=str(tmp_path / "own"), **more)
-    listed = recado(server, "skills", "list").stdout
+    listed = server.recado("skills", "list")
     assert re.search(r"^tables .*scripts that do not run: needs packages: tide-table", listed, re.M)
     assert re.search(r"^prose .*ready, instructions only", listed, re.M)
     run(graph, "tables", script="scripts/table.py")
     told(graph, "p0", "needs packages: tide-table")
-    assert "To install them: recado skills add" in recado(server, "skills", "add", str(folder)).stdout
-    added = recado(server, "skills", "add", str(folder), "--yes")
-    assert "script: scripts/table.py (python3; packages: tide-table) runs in the sandbox" in added.stdout
+    assert "To install them: recado skills add" in server.recado("skills", "add", str(folder))
+    added = server.recado("skills", "add", str(folder), "--yes")
+    assert "script: scripts/table.py (python3; packages: tide-table) runs in the sandbox" in added
     assert (
         "--hash=sha256:" in next((server.folder / "skill-packages").glob("*/requirements.lock")).read_text()
     )
     run(graph, "tables", script="scripts/table.py")
     told(graph, "p0", "noon")
-    assert re.search(r"^tables .*ready, scripts with python3", recado(server, "skills", "list").stdout, re.M)
+    assert re.search(r"^tables .*ready, scripts with python3", server.recado("skills", "list"), re.M)

@@ -29,10 +29,6 @@ async def waits_too(for_what: str) -> dict:
 CRASHES = '''
 import ctypes, os, signal, socket, sys, threading, time, subprocess
 
-def raises() -> str:
-    """Raises."""
-    raise ValueError("no luck with ana@example.com in /home/ana/secret.txt")
-
 async def exits() -> str:
     """Exits on the loop."""
     sys.exit(3)
@@ -55,10 +51,6 @@ def prints() -> str:
 def reads() -> str:
     """Reads the standard input."""
     return repr(sys.stdin.read())
-
-def huge() -> str:
-    """Too much."""
-    return "x" * 10**8
 
 def cyclic() -> list:
     """Holds itself."""

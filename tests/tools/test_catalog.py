@@ -2,7 +2,6 @@
 
 import json
 import os
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -88,73 +87,31 @@ def test_cache_follows_the_source_and_survives_damage(tmp_path: Path) -> None:
     assert [path.name for path in cache.iterdir()] == [CACHE_FILE]
 
 
-def test_catalogue_reads_an_adapter_without_running_it(tmp_path: Any) -> None:
+def test_an_adapter_is_read_without_being_run_whatever_way_it_registers_its_tools(tmp_path: Path) -> None:
     file = tmp_path / "server.py"
     file.write_text(
-        textwrap.dedent('''
-        from typing import Literal, Optional
-        raise SystemExit("this file must not run")
-
-        @mcp.tool()
-        async def search(query: str, tags: list[str] = None, *, limit: int = 10, ctx: Context = None):
-            """Search notes.
-
-            Args:
-                query: Words to look for
-
-            Example: busca la receta
-            """
-
-        @mcp.tool(name="renamed")
-        def other(a: Optional[int] = None): ...
-
-        @mcp.resource("x://y")
-        def resource(): "Not a tool."
-
-        def helper(): "Not one either."
-
-        class Holder:
-            @mcp.tool()
-            def method(self): "Never."
-        ''')
-    )
-    catalog = build_catalog(file)
-    assert catalog["functionSchema"] == [
-        {
-            "name": "search",
-            "description": "Search notes\nExample: busca la receta",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "Words to look for"},
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                    "limit": {"type": "integer", "default": 10},
-                },
-                "required": ["query"],
-            },
-        },
-        {
-            "name": "renamed",
-            "description": "renamed",
-            "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": []},
-        },
-    ]
-    assert catalog["promptList"] == "- search: Search notes\n  e.g. busca la receta\n- renamed: renamed"
-    assert catalog["count"] == 2
-    assert catalog["version"] == catalog["hash"][:12]
-    assert len(catalog["hash"]) == 40
-
-
-def test_every_way_to_register_a_tool_in_an_adapter(tmp_path: Path) -> None:
-    file = tmp_path / "server.py"
-    file.write_text(
-        "@server.tool\ndef bare(a: int): ...\n"
+        'from typing import Optional\nraise SystemExit("this file must not run")\n'
+        "@server.tool\ndef bare(a: Optional[int] = None): ...\n"
         '@app.server.tool("positional")\ndef first(): "First."\n'
         '@server.tool(description="In the decorator")\nasync def second(): "In the docstring."\n'
         '@other.decorator\n@server.tool(name=NAME)\ndef third(ctx: "Context[Any] | None"): "Third."\n'
-        '@server.prompt()\ndef prompt(): "No tool."\n'
-        '@tool\ndef plain(): "Not registered anywhere."\n'
+        '@server.tool(name="renamed")\nasync def search(query: str, *, most: int = 10, ctx: Context = None):\n'
+        '    """Search.\n\n    Args:\n        query: What\n\n    Example: busca la receta\n    """\n'
+        '@server.prompt()\ndef prompt(): "No tool."\n@server.resource("x://y")\ndef resource(): "Nor this."\n'
+        '@tool\ndef plain(): "Not registered anywhere."\ndef helper(): "Nor this."\n'
+        'class Holder:\n    @server.tool()\n    def method(self): "Never."\n'
     )
-    assert build_catalog(file)["promptList"] == (
-        "- bare: bare\n- positional: First\n- second: In the decorator\n- third: Third"
-    )
+    catalog = build_catalog(file)
+    assert catalog["promptList"].splitlines() == [
+        *("- bare: bare", "- positional: First", "- second: In the decorator", "- third: Third"),
+        *("- renamed: Search", "  e.g. busca la receta"),
+    ]
+    found = catalog["functionSchema"]
+    assert found[0]["parameters"]["properties"] == {"a": {"type": "integer"}}
+    assert found[0]["parameters"]["required"] == []
+    query, most = {"type": "string", "description": "What"}, {"type": "integer", "default": 10}
+    parameters = {"type": "object", "properties": {"query": query, "most": most}, "required": ["query"]}
+    words = {"name": "renamed", "description": "Search\nExample: busca la receta"}
+    assert found[-1] == {**words, "parameters": parameters}
+    assert catalog["count"] == len(found) == 5
+    assert (catalog["version"], len(catalog["hash"])) == (catalog["hash"][:12], 40)

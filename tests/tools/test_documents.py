@@ -70,22 +70,13 @@ def test_a_long_document_is_read_as_far_as_it_may_be(tmp_path: Path) -> None:
     assert (len(found.text), found.whole) == (1_000_000, False)
 
 
-@pytest.mark.parametrize(
-    ("content", "code"), [(papers.locked_pdf, "LOCKED"), (lambda: papers.pdf(""), "NO_WORDS")]
-)
-def test_documents_whose_words_cannot_be_had(tmp_path: Path, content, code: str) -> None:
-    (tmp_path / "a.pdf").write_bytes(content())
-    assert outcome(tmp_path / "a.pdf") == code
-
-
-def test_a_document_that_is_too_large_is_not_read(tmp_path: Path) -> None:
-    with (tmp_path / "huge.pdf").open("wb") as file:
-        file.write(b"%PDF-1.7\n")
-        file.truncate(LARGEST_BYTES + 1)
-
-    with pytest.raises(DocumentError) as raised:
-        read(tmp_path / "huge.pdf", Documents())
-    assert raised.value.code == "TOO_LARGE"
+def test_documents_whose_words_cannot_be_had(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    for content, code in ((papers.locked_pdf(), "LOCKED"), (papers.pdf(""), "NO_WORDS")):
+        path.write_bytes(content)
+        assert outcome(path) == code
+    os.truncate(path, LARGEST_BYTES + 1)
+    assert outcome(path) == "TOO_LARGE"
 
 
 def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:

@@ -34,10 +34,6 @@ class Hall:
             self.ran.append(context.idempotency_key)
             return f"table {table}"
 
-        async def keep(context: Any) -> None:
-            """Keeps something."""
-            await context.store.put("key", "x" * 5000)
-
         async def scroll() -> object:
             """Unrolls a long scroll."""
             return [[]] * 100_000 + [2**70]
@@ -60,7 +56,7 @@ class Hall:
 
         self.gate = asyncio.Event()
         self.registry = ToolRegistry()
-        for function in (wait, book, keep, stamp, scroll):
+        for function in (wait, book, stamp, scroll):
             is_safe = idempotent and function is book
             self.registry.register(Tool.from_function(function, idempotent=is_safe, category="tables"))
         self.turn = turn_of(store, state, Catalog(self.registry))
@@ -137,13 +133,6 @@ async def test_a_call_that_a_crash_cut_off_is_counted_once(
         await hall.call(BOOK, begun=True)
     (book,) = await hall.figures()
     assert (book.calls, book.succeeded, book.errors) == (1, succeeded, errors)
-
-
-async def test_what_could_not_be_kept_counts_as_the_failure_it_became(store: Database) -> None:
-    hall = Hall(store, await begin(store))
-    await hall.call(ToolCall("k", "keep", {}))
-    (keep,) = await hall.figures()
-    assert (keep.succeeded, keep.errors) == (0, {"QUOTA_EXCEEDED": 1})
 
 
 async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(store: Database) -> None:
