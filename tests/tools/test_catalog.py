@@ -95,7 +95,8 @@ def test_an_adapter_is_read_without_being_run_whatever_way_it_registers_its_tool
         '@app.server.tool("positional")\ndef first(): "First."\n'
         '@server.tool(description="In the decorator")\nasync def second(): "In the docstring."\n'
         '@other.decorator\n@server.tool(name=NAME)\ndef third(ctx: "Context[Any] | None"): "Third."\n'
-        '@server.tool(name="renamed")\nasync def search(query: str, *, most: int = 10, ctx: Context = None):\n'
+        '@server.tool(name="renamed")\n'
+        "async def search(query: str, *, most: int = 10, ctx: Context = None):\n"
         '    """Search.\n\n    Args:\n        query: What\n\n    Example: busca la receta\n    """\n'
         '@server.prompt()\ndef prompt(): "No tool."\n@server.resource("x://y")\ndef resource(): "Nor this."\n'
         '@tool\ndef plain(): "Not registered anywhere."\ndef helper(): "Nor this."\n'
