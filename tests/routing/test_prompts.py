@@ -5,9 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.skills.folders import write
 from tests.standins.model import ModelServer, Play, calls, is_classifier, last_user_text
 from tests.world import Graph, Server
+
+pytestmark = pytest.mark.slow
 
 KILOBYTE = 1024
 THINGS = ("invoice", "recipe", "flight", "hotel", "song", "movie", "lamp", "budget", "parcel", "contract")

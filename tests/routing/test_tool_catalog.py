@@ -62,18 +62,11 @@ class Slow(SkillLoader):
         self.free = threading.Event()
         self.free.set()
         self.looks = 0
-        self.at_once = 0
-        self.most_at_once = 0
 
     def refresh(self) -> bool:
         self.looks += 1
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        try:
-            assert self.free.wait(20)
-            return super().refresh()
-        finally:
-            self.at_once -= 1
+        assert self.free.wait(20)
+        return super().refresh()
 
 
 async def refreshed(abilities: ToolCatalog, so: Callable[[], bool]) -> None:
@@ -95,7 +88,7 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
     loader.free.set()
     await asyncio.gather(first, *later)
     assert abilities.skill("tea") is not None
-    assert (loader.looks, loader.most_at_once) == (2, 1)
+    assert loader.looks == 2
 
 
 async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
@@ -130,10 +123,8 @@ class OneServer:
         return [ServerState(name, "ready", "", ServerDefinition(name, origin="registry")) for name in names]
 
 
-def server(name: str, tool: str, *, audience: str = "members") -> Tool:
-    return Tool(
-        tool, "Says the weather of the sea", {"type": "object"}, print, category=name, audience=audience
-    )
+def server(name: str, tool: str, **more: str) -> Tool:
+    return Tool(tool, "Says the weather of the sea", {"type": "object"}, print, category=name, **more)
 
 
 async def catalog(folder: Path, *running: Tool) -> tuple[ToolCatalog, OneServer]:
@@ -145,12 +136,8 @@ async def catalog(folder: Path, *running: Tool) -> tuple[ToolCatalog, OneServer]
 
 
 async def test_a_server_named_like_a_skill_of_the_release_has_not_its_rights(folder: Path) -> None:
-    found, _ = await catalog(
-        folder,
-        server("notes", "mcp_notes_read"),
-        server("mcp_notes", "mcp_1_read"),
-        server("sea", "calculate"),
-    )
+    tools = (server("notes", "mcp_notes_read"), server("mcp_notes", "mcp_1_read"), server("sea", "calculate"))
+    found, _ = await catalog(folder, *tools)
     categories = found.tool_categories(ANA)
     assert len({"notes", categories["mcp_notes_read"], categories["mcp_1_read"]}) == 3
     assert not found.is_bundled("mcp_notes_read")

@@ -45,9 +45,8 @@ class House:
     def drop(self, name: str, code: str, *, beside: str = "", **front: str) -> Path:
         """Writes or changes a skill, with a module beside.py where it has a text; it counts from then on."""
         lines = "".join(f"  {key.replace('_', '-')}: {value!r}\n" for key, value in front.items())
-        folder = write(self.root / name, code, front=f"metadata:\n{lines}" if lines else "")
-        if beside:
-            (folder / "scripts" / "beside.py").write_text(beside, "utf-8")
+        files = {"scripts/beside.py": beside}
+        folder = write(self.root / name, code, front=f"metadata:\n{lines}" if lines else "", files=files)
         self.look()
         return folder
 

@@ -131,14 +131,12 @@ def test_business_days_leave_weekends_and_holidays_out() -> None:
     for start, end, country, days, free in [
         ("2026-12-21", "2026-12-25", "MX", 3, ["2026-12-25"]),
         ("2026-09-04", "2026-09-08", "BR", 1, ["2026-09-07"]),
-        ("2026-07-01", "2026-07-31", "AR", 21, ["2026-07-09"]),
+        ("2026-05-22", "2026-05-26", "AR", 1, ["2026-05-25"]),
         ("2026-07-02", "2026-07-06", "US", 1, ["2026-07-03"]),
         ("2026-11-21", "2026-11-22", "MX", 0, []),
     ]:
         answer = business(start, end, context=context(country=country, timezone="UTC"))
-        expected_free = free if country != "AR" else answer["holidays"]
-        assert answer["holidays"] == expected_free
-        assert answer["business_days"] == (days if country != "AR" else 22 - len(expected_free))
+        assert (answer["business_days"], answer["holidays"]) == (days, free)
 
 
 def test_so_many_business_days_later() -> None:

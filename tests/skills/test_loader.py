@@ -144,8 +144,7 @@ def test_a_package_that_is_not_installed_is_named(tmp_path: Path) -> None:
         "try:\n    import guarded_package\nexcept ImportError:\n    pass\n"
         "def later():\n    import later_package\n" + HELLO
     )
-    folder = write(tmp_path / "own" / "needy", code)
-    (folder / "scripts" / "beside.py").write_text("import beside\n", "utf-8")
+    folder = write(tmp_path / "own" / "needy", code, files={"scripts/beside.py": "import beside\n"})
     (folder / "scripts" / "folder_beside").mkdir()
     loader = loaded(tmp_path / "own")
     skill = loader.skills[0]
@@ -163,11 +162,9 @@ def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(t
     front = "metadata:\n  harmless-tools: hello\n  own-results: '*'\n  search-results: hello\n"
     folder = write(tmp_path / "own" / "first", HELLO, front=front)
     own, elsewhere = load_skill(folder), load_skill(folder, is_installed=True)
-    assert [(skill.tools[0].harmless, skill.tools[0].outside) for skill in (own, elsewhere)] == [
-        (False, False),
-        (False, True),
-    ]
-    assert [skill.tools[0].permits_addresses for skill in (own, elsewhere)] == [False, False]
+    for skill, outside in ((own, False), (elsewhere, True)):
+        (tool,) = skill.tools
+        assert (tool.harmless, tool.outside, tool.permits_addresses) == (False, outside, False)
     assert own.warnings == (
         "harmless-tools is only believed of a skill of the release",
         "search-results is only believed of a skill of the release",
@@ -176,6 +173,16 @@ def test_what_only_skills_of_the_release_may_say_of_themselves_is_not_believed(t
         *own.warnings,
         "own-results is only believed of a skill that is not from elsewhere",
     )
+
+
+def device(path: Path) -> None:
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero, which never ends
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+ODD = {"pipe": os.mkfifo, "device": device, "folder": Path.mkdir, "loop": lambda path: path.symlink_to(path)}
 
 
 @pytest.mark.parametrize(
@@ -192,25 +199,11 @@ def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, nam
     write(tmp_path / "own" / "good", HELLO)
     path = folder / name
     path.unlink(missing_ok=True)
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "device":
-        device(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to(path.name)
+    ODD[kind](path)
     loader = loaded(tmp_path / "own")
     assert [skill.name for skill in loader.skills if skill.available and skill.tools][:1] == ["good"]
     odd = next(skill for skill in loader.skills if skill.folder == folder)
     assert name in " ".join((*odd.faults, *odd.warnings))
-
-
-def device(path: Path) -> None:
-    try:
-        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero, which never ends
-    except PermissionError:
-        pytest.skip("only root makes devices")
 
 
 AS_NOBODY = """
@@ -293,9 +286,8 @@ def test_who_may_use_a_skill_is_not_lost_by_how_it_is_written(tmp_path: Path) ->
 
 def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, release: Path) -> None:
     for name in ("first", "second"):
-        folder = write(release / name, HELLO)
-        (folder / "assets").mkdir()
-        (folder / "assets" / "phrases.yaml").write_text(f"hello: {{es: [hola {name}]}}\n", "utf-8")
+        files = {"assets/phrases.yaml": f"hello: {{es: [hola {name}]}}\n"}
+        write(release / name, HELLO, files=files)
     loader = loaded(tmp_path / "own", release)
     assert [tool.name for tool in loader.tools] == ["hello", "second_hello"]
     assert loader.phrases["second_hello"]["es"] == ("hola second",)
@@ -336,9 +328,8 @@ USING = 'from .words import greet\n\n\ndef hello() -> str:\n    """Says hello.""
 def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_path: Path) -> None:
     said = []
     for name in ("a", "b"):
-        folder = write(tmp_path / name, USING)
         words = f'def greet():\n    """Greets."""\n    return {name!r}\n'
-        (folder / "scripts" / "words.py").write_text(words)
+        folder = write(tmp_path / name, USING, files={"scripts/words.py": words})
         functions = functions_of(folder / "scripts" / "tools.py", name)
         assert list(functions) == ["hello"]
         said.append(functions["hello"])
@@ -362,15 +353,13 @@ def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path) -> No
 
 
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
-    folder = write(release / "first", HELLO)
-    (folder / "assets").mkdir()
-    phrases = folder / "assets" / "phrases.yaml"
-    phrases.write_text("hello: {es: [' hola']}\nghost: {es: [x]}\n", "utf-8")
+    written = {"assets/phrases.yaml": "hello: {es: [' hola']}\nghost: {es: [x]}\n"}
+    folder = write(release / "first", HELLO, files=written)
     skill = load_skill(folder, release=release)
     assert skill.phrases == {"hello": {"es": ("hola",)}}
     assert "'ghost'" in " ".join(skill.warnings)
     for broken in ("[", "- a\n- b\n", "hello: text\n", "hello: {fr: [salut]}\n", "hello: {es: ['']}\n"):
-        phrases.write_text(broken, "utf-8")
+        (folder / "assets/phrases.yaml").write_text(broken, "utf-8")
         skill = load_skill(folder, release=release)
         assert (skill.available, skill.phrases) == (True, {})
         assert "phrases.yaml is left out: " in " ".join(skill.warnings)

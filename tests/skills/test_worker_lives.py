@@ -78,6 +78,7 @@ while not Path("go").exists():
 """
 
 
+@pytest.mark.slow
 async def test_a_worker_that_never_comes_to_its_start_is_killed(tmp_path: Path) -> None:
     house = House(tmp_path, start_seconds=3.0)
     folder = house.drop("slow", LINGERS + OTHER)
