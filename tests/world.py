@@ -226,6 +226,12 @@ class Graph:
     def say(self, person: str, text: str, **more: Any) -> str:
         return self.inbound({"person": person, "type": "text", "text": text, **more})[0]
 
+    def ask(self, person: str, text: str, **more: Any) -> str:
+        """Says something; gives the text of our next message to the person."""
+        before = len(self.sends(person))
+        self.say(person, text, **more)
+        return self.reply(person, before + 1)
+
     def faults(self, **changes: Any) -> None:
         self.http.post("/control/faults", json=changes).raise_for_status()
 

@@ -48,24 +48,18 @@ def test_a_customer_is_told_what_stands_in_the_folder_and_what_an_owner_publishe
     make_world: Any,
 ) -> None:
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, **BUSINESS)
-    graph.say("owner", "hola")
-    graph.reply("owner")
-    graph.say("ana", "¿cuánto cuesta la limpieza?")
-    assert "No entendí" in graph.reply("ana")
+    graph.ask("owner", "hola")
+    assert "No entendí" in graph.ask("ana", "¿cuánto cuesta la limpieza?")
     graph.reply("owner", 2)  # the alert of a first contact
     folder = server.folder / "knowledge"
     folder.mkdir()
     (folder / "precios.csv").write_text("Servicio;Precio\nLimpieza dental;$ 850\nBlanqueamiento;$ 2,400\n")
-    graph.say("ana", "¿cuánto cuesta la limpieza?")
-    assert graph.reply("ana", 2) == "Servicio: Limpieza dental; Precio: $ 850"
+    assert graph.ask("ana", "¿cuánto cuesta la limpieza?") == "Servicio: Limpieza dental; Precio: $ 850"
     (folder / "precios.csv").write_text("Servicio;Precio\nLimpieza dental;$ 900\n")
     (folder / "horarios.md").write_text("# Horario\n\nAbrimos de lunes a viernes de 9:00 a 18:00.\n")
-    graph.say("ana", "¿qué precio tiene la limpieza?")
-    assert graph.reply("ana", 3).endswith("Precio: $ 900")
-    graph.say("ana", "¿a qué hora abren?")
-    assert graph.reply("ana", 4) == "*Horario*\nAbrimos de lunes a viernes de 9:00 a 18:00."
-    graph.say("ana", "¿cuánto cuesta una guitarra?")
-    assert "no lo sé" in graph.reply("ana", 5)
+    assert graph.ask("ana", "¿qué precio tiene la limpieza?").endswith("Precio: $ 900")
+    assert graph.ask("ana", "¿a qué hora abren?") == "*Horario*\nAbrimos de lunes a viernes de 9:00 a 18:00."
+    assert "no lo sé" in graph.ask("ana", "¿cuánto cuesta una guitarra?")
     (folder / "roto.pdf").write_bytes(b"%PDF-1.4 nothing")
     listed = json.loads(server.recado("knowledge", "list", "--json"))
     passages = {one["name"]: one["passages"] for one in listed}
@@ -77,19 +71,13 @@ def test_a_customer_is_told_what_stands_in_the_folder_and_what_an_owner_publishe
     prices = server.folder / "workspace" / "precios.csv"
     prices.parent.mkdir(parents=True, exist_ok=True)
     prices.write_text("Producto;Precio\nCepillo;$ 45\n")
-    graph.say("owner", "publica el archivo precios.csv para los clientes")
-    graph.reply("owner", 3)
-    graph.say("owner", "sí")
-    assert "✓ precios.csv es ahora parte de lo que digo a los clientes" in graph.reply("owner", 4)
-    graph.say("ana", "¿cuánto cuesta el cepillo?")
-    assert graph.reply("ana", 6).endswith("Precio: $ 45")
-    graph.say("owner", "retira precios.csv de lo publicado")
-    graph.reply("owner", 5)
-    graph.say("owner", "sí")
-    assert "ya no es parte" in graph.reply("owner", 6)
+    graph.ask("owner", "publica el archivo precios.csv para los clientes")
+    assert "✓ precios.csv es ahora parte de lo que digo a los clientes" in graph.ask("owner", "sí")
+    assert graph.ask("ana", "¿cuánto cuesta el cepillo?").endswith("Precio: $ 45")
+    graph.ask("owner", "retira precios.csv de lo publicado")
+    assert "ya no es parte" in graph.ask("owner", "sí")
     wait_for(lambda: not (folder / "precios.csv").exists(), "the file is gone")
-    graph.say("ana", "publica el archivo precios.csv para los clientes")
-    graph.reply("ana", 7)
+    graph.ask("ana", "publica el archivo precios.csv para los clientes")
     assert not (folder / "precios.csv").exists()
 
 
@@ -114,23 +102,20 @@ def test_a_guest_is_told_no_price_that_a_model_made_up(make_world: Any, model: A
 
     played = model(play)
     server, graph = make_world(model=played, crowd=0, graph={"people": PEOPLE}, **BUSINESS)
-    graph.say("ana", "¿cuánto cuesta la limpieza?")
-    assert graph.reply("ana") == "Eso no lo sé. ¿Aviso a una persona?"
+    assert graph.ask("ana", "¿cuánto cuesta la limpieza?") == "Eso no lo sé. ¿Aviso a una persona?"
     assert "$ 700" in played.main_calls[-1]["messages"][-1]["content"]
     assert "tools" not in played.main_calls[-1]
     said["again"] = "Cuesta $ 650. Abrimos los sábados."
-    graph.say("ana", "¿y el blanqueamiento?")
-    assert graph.reply("ana", 2) == "Abrimos los sábados."
+    assert graph.ask("ana", "¿y el blanqueamiento?") == "Abrimos los sábados."
     said["first"] = f"Cuesta $ **{date.today().year}**. Abrimos los sábados."  # a number of our own line
-    graph.say("ana", "¿y una corona?")
-    assert graph.reply("ana", 3) == "Abrimos los sábados."
+    assert graph.ask("ana", "¿y una corona?") == "Abrimos los sábados."
     said["first"] = "Cuesta $ 700. Abrimos los sábados."
     calls = len(played.main_calls)
-    graph.say("ana", "tengo $ 700, ¿alcanza?")
-    assert graph.reply("ana", 4) == "Cuesta $ 700. Abrimos los sábados."  # the person said it
+    told = graph.ask("ana", "tengo $ 700, ¿alcanza?")  # the person said it
+    assert told == "Cuesta $ 700. Abrimos los sábados."
     assert len(played.main_calls) == calls + 1
-    graph.say("owner", "¿cuánto cuesta?")
-    assert graph.reply("owner").startswith("Cuesta $ 700")  # an owner's own assistant is not checked
+    # an owner's own assistant is not checked
+    assert graph.ask("owner", "¿cuánto cuesta?").startswith("Cuesta $ 700")
     said["first"], said["again"] = "“Abrimos 9 a 18. " * 10_000, "ok"
     graph.say("ana", "¿a qué hora abren?")
     longest, told = 0.0, len(graph.sends("ana"))

@@ -39,8 +39,7 @@ class Chatter:
 
 def talk(graph: Any, server: Any, start: int, end: int, small_talk: str = SMALL_TALK) -> None:
     for number in range(start, end):
-        graph.say("p0", f"{f'fact {number}' if number % 2 == 0 else 'well'} {small_talk}")
-        graph.reply("p0", number + 1)
+        graph.ask("p0", f"{f'fact {number}' if number % 2 == 0 else 'well'} {small_talk}")
     wait_for(lambda: not open_work(server), "the last turn")
 
 
@@ -80,36 +79,23 @@ def test_a_summary_is_shown_shortened_and_forgotten_and_is_nobody_elses(make_wor
     server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")
     talk(graph, server, 0, 16, SMALL_TALK * 4)
     wait_for(lambda: not due(server) and server.rows("SELECT 1 FROM summaries"), "a summary")
-    graph.say("p0", "/memory")
-    assert "s1. a gardener\ns2. fact 0\n" in graph.reply("p0", 17)
-    graph.say("p1", "/memoria")
-    assert graph.reply("p1") == "Todavía no recuerdo nada de ti."
-    graph.say("p0", "/memory delete s2")
-    assert graph.reply("p0", 18) == "✓ Forgotten: fact 0"
-    graph.say("p0", "/memory")
-    assert "s1. a gardener\ns2. fact 2\n" in graph.reply("p0", 19)
-    graph.say("p0", "/new")
-    graph.reply("p0", 20)
-    graph.say("p0", "/memory")
-    assert graph.reply("p0", 21) == "I remember nothing about you yet."
-    graph.say("p0", "hello again")
-    graph.reply("p0", 22)
+    assert "s1. a gardener\ns2. fact 0\n" in graph.ask("p0", "/memory")
+    assert graph.ask("p1", "/memoria") == "Todavía no recuerdo nada de ti."
+    assert graph.ask("p0", "/memory delete s2") == "✓ Forgotten: fact 0"
+    assert "s1. a gardener\ns2. fact 2\n" in graph.ask("p0", "/memory")
+    graph.ask("p0", "/new")
+    assert graph.ask("p0", "/memory") == "I remember nothing about you yet."
+    graph.ask("p0", "hello again")
     assert "a gardener" not in chatter.prompts[-1]
 
 
 def test_a_fact_is_shown_with_its_day_and_deleted_by_its_number(offline_town: Town) -> None:
     graph, person = offline_town.graph, offline_town.newcomer()
-    for number, (said, told) in enumerate(
-        [
-            ("recuerda que vivo en Lima", "vivo en Lima"),
-            ("recuerda que mi hija se llama Ana", "se llama Ana"),
-            ("/memoria", "1. vivo en Lima (hoy "),
-            ("/memoria borrar 1", "✓ Olvidado: vivo en Lima"),
-            ("/memoria borrar 1", "No hay un número 1"),
-            ("¿qué sabes de mí?", "Ana"),
-        ],
-        1,
-    ):
-        graph.say(person, said)
-        assert told in graph.reply(person, number)
-    assert "Lima" not in graph.reply(person, 6)
+    graph.ask(person, "recuerda que vivo en Lima")
+    graph.ask(person, "recuerda que mi hija se llama Ana")
+    assert "1. vivo en Lima (hoy " in graph.ask(person, "/memoria")
+    assert graph.ask(person, "/memoria borrar 1") == "✓ Olvidado: vivo en Lima"
+    assert "No hay un número 1" in graph.ask(person, "/memoria borrar 1")
+    shown = graph.ask(person, "¿qué sabes de mí?")
+    assert "Ana" in shown
+    assert "Lima" not in shown

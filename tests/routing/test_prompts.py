@@ -78,14 +78,12 @@ def test_a_prompt_is_small_with_hundreds_of_tools(
     model_server = model(play)
     (tmp_path / "skills").mkdir()
     _, graph = make_world(model=model_server, SKILLS_DIR=str(with_hundreds_of_tools(tmp_path / "skills")))
-    graph.say("p0", "hola")
-    graph.reply("p0")
+    graph.ask("p0", "hola")
     assert len(model_server.requests) == 2
     assert sum(map(size, model_server.requests)) <= 6 * KILOBYTE
     for person, text in zip(("p1", "p2"), CALLED, strict=True):
         model_server.requests.clear()
-        graph.say(person, text)
-        graph.reply(person)
+        graph.ask(person, text)
         assert len(model_server.requests) == 3
         assert sum(map(size, model_server.requests)) <= 12 * KILOBYTE
         assert size(model_server.requests[0]) <= 3 * KILOBYTE

@@ -14,14 +14,11 @@ HOME = ZoneInfo("America/New_York")  # of the stand-in's people, by their number
 
 def test_what_was_said_is_found_by_its_words_and_by_nobody_else(offline_town):
     graph, person, other = offline_town.graph, offline_town.newcomer(), offline_town.newcomer()
-    graph.say(person, "el plomero se llama Benjamín")
-    graph.reply(person)
-    graph.say(person, "qué te dije sobre el plomero?")
-    answer = graph.reply(person, 2)
+    graph.ask(person, "el plomero se llama Benjamín")
+    answer = graph.ask(person, "qué te dije sobre el plomero?")
     assert "Benjamín" in answer
     assert format_skeleton("MMMEd", datetime.now(HOME), locale="es") in answer
-    graph.say(other, "¿qué te dije sobre el plomero?")
-    answer = graph.reply(other)
+    answer = graph.ask(other, "¿qué te dije sobre el plomero?")
     assert "Benjamín" not in answer
     assert "No encontré" in answer
 
@@ -38,9 +35,7 @@ def test_only_finished_turns_of_the_persons_own_chat_are_searched_and_text_of_ot
         return "bien"
 
     def found(person):
-        count = len(graph.sends(person))
-        graph.say(person, "busca diez manzanas")
-        graph.reply(person, count + 1)
+        graph.ask(person, "busca diez manzanas")
         messages = town.model.main_calls[-1]["messages"]
         return [json.loads(one["content"]) for one in messages if one["role"] == "tool"][-3:]
 
@@ -51,16 +46,14 @@ def test_only_finished_turns_of_the_persons_own_chat_are_searched_and_text_of_ot
     wait_for(lambda: server.rows("SELECT 1 FROM messages WHERE wamid = ?", group), "the group")
     wait_for(lambda: not open_work(server), "its turn")
     for who, said in ((person, "Compré DIEZ manzanas"), (other, "diez peras")):
-        graph.say(who, said)
-        graph.reply(who)
+        graph.ask(who, said)
     fitting, none, newest = found(person)
     shown = [(one["by"], one["text"]) for one in fitting["data"]["messages"]]
     assert shown == [("person", "Compré DIEZ manzanas"), ("assistant", "bien")]
     assert "outside" not in fitting["meta"]
     assert none["data"]["count"] == 0
     assert [one["text"] for one in newest["data"]["messages"]] == ["bien", "Compré DIEZ manzanas"]
-    graph.say(person, "diez manzanas verdes", forwarded=True)
-    graph.reply(person, 3)
+    graph.ask(person, "diez manzanas verdes", forwarded=True)
     fitting, *_ = found(person)
     shown = [(one["text"], one.get("forwarded")) for one in fitting["data"]["messages"]]
     assert ("diez manzanas verdes", True) in shown

@@ -59,8 +59,7 @@ def test_a_file_is_written_after_a_yes_read_again_and_kept_when_it_is_overwritte
 
 def test_documents_are_read_and_nobody_reads_those_of_another(offline_town: Town, person: str) -> None:
     server, graph, other = offline_town.server, offline_town.graph, offline_town.newcomer()
-    graph.say(person, "hola")
-    graph.reply(person)
+    graph.ask(person, "hola")
     (home(server, person) / "contrato.pdf").write_bytes(papers.pdf("El alquiler es de 500 pesos"))
     (home(server, person) / "gastos.xlsx").write_bytes(papers.excel(Mayo=[["pan", 12.5]]))
     (home(server, person) / "roto.docx").write_bytes(papers.HOSTILE["cut.docx"]())

@@ -35,13 +35,11 @@ def test_a_model_that_only_says_so_is_asked_again_and_then_does_it(town: Town) -
     notes = "SELECT 1 FROM skill_data WHERE skill = 'notes'"
     server, graph, person, town.model.play = town.server, town.graph, town.newcomer(), play
     before = len(server.rows(notes))
-    graph.say(person, "note that the gate is green")
-    assert "the gate is green" in graph.reply(person)
+    assert "the gate is green" in graph.ask(person, "note that the gate is green")
     assert len(server.rows(notes)) == before + 1
     assert len(town.model.main_calls) == 3
     learns = False
-    graph.say(person, "and that the door is red")
-    assert graph.reply(person, 2) == (
+    assert graph.ask(person, "and that the door is red") == (
         "Sure! The gate is green.\n\nI have not done that. Ask me for it again, in one short sentence."
     )
     wait_for(lambda: not open_work(server), "the turn")

@@ -46,8 +46,7 @@ def test_an_action_is_told_whether_the_model_says_so_or_fails_afterwards(town):
         return Response(status_code=400) if "otra vez" in last_user_text(body) else "Listo."
 
     graph, person, town.model.play = town.graph, town.newcomer(), play
-    graph.say(person, "anota comprar pan")
-    assert graph.reply(person) == "Listo.\n\n✓ Nota guardada: comprar pan"
-    graph.say(person, "y apunta lo mismo otra vez, por favor")
-    assert graph.reply(person, 2).endswith("\n\n✓ Nota guardada: comprar pan")
-    assert not graph.reply(person, 2).startswith("Listo")
+    assert graph.ask(person, "anota comprar pan") == "Listo.\n\n✓ Nota guardada: comprar pan"
+    again = graph.ask(person, "y apunta lo mismo otra vez, por favor")
+    assert again.endswith("\n\n✓ Nota guardada: comprar pan")
+    assert not again.startswith("Listo")
