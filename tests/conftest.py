@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from app.processes.sandbox import Sandbox
+from app.settings import Settings
 from app.store.database import Database
 from tests.databases import database_at
 from tests.mailer import post_office
@@ -51,6 +53,15 @@ def samples() -> Path:
     if not folder:
         pytest.skip("RECADO_SAMPLES is unset: the folder with real samples is not here")
     return Path(folder)
+
+
+@pytest.fixture
+def sandboxed(tmp_path: Path) -> Sandbox:
+    """The sandbox of a server; where it does not work the test is skipped."""
+    sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=tmp_path / "data"))
+    if fault := sandbox.probe():
+        pytest.skip(f"the sandbox does not work here: {fault}")
+    return sandbox
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """A hostile skill, installed with all the trust there is: what it attempts, and what comes of it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.processes.sandbox import Sandbox
-from app.settings import Settings
 from tests.mailer import asked, press
 from tests.tides import Web, details, say, told
 from tests.world import ROOT
@@ -70,14 +67,7 @@ ATTEMPTS = {
 }
 
 
-@pytest.fixture
-def _sandbox(tmp_path: Path) -> None:
-    fault = Sandbox(Settings(database_url=f"sqlite:///{tmp_path}/x.db")).probe()
-    if fault:
-        pytest.skip(f"the sandbox does not work here: {fault}")
-
-
-@pytest.mark.usefixtures("_sandbox")
+@pytest.mark.usefixtures("sandboxed")
 def test_nothing_that_a_hostile_skill_attempts_succeeds_and_its_lies_are_shown(house: Any, web: Web) -> None:
     server, graph = house
     places = {"pid": server.process.pid, "folder": server.folder, "root": ROOT, "port": server.port}

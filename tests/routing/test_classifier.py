@@ -1,12 +1,16 @@
-"""The classifier call: its prompt, and what becomes of every kind of answer."""
+"""The classifier call: its prompt, and what becomes of every kind of answer; phrases that a model wrote."""
 
 import asyncio
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from app.llm.model import ModelAnswer, ModelError, ModelRequest
 from app.people import Person
 from app.routing import Intent, IntentRequest, classify_intent
 from app.routing.classifier import read_intent
+from app.routing.phrase_book import read_answer
 from app.search.index import Document, ToolIndex
 from app.store.journal import Tokens
 from app.store.turn_state import Exchange
@@ -181,3 +185,21 @@ def test_at_most_six_categories_and_short_phrases() -> None:
     assert reading is not None
     assert reading.categories == tuple(known[:6])
     assert len(reading.phrases[0]) == 200
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ('```json\n{"a": {"es": ["uno", "uno", 3]}}\n```', {"a": {"es": ("uno",)}}),
+        (
+            '{as asked}: {"a": {"fr": ["un"], "en": ["one\\ntwo"]}, "b": {"en": ["two"]}}',
+            {"a": {"en": ("one two",)}},
+        ),
+        ('{"a": {"en": ["do {x}", "' + "x" * 200 + '", "\\ud800", "hid\\u202eden"]}}', {}),
+        ('{"a": {"en": ["1","2","3","4","5","6","7"]}}', {"a": {"en": tuple("12345")}}),
+        ("nothing", {}),
+        ('{"a": ' * 5000, {}),
+    ],
+)
+def test_of_phrases_that_a_model_wrote_only_short_visible_phrases_are_kept(answer: str, kept: Any) -> None:
+    assert read_answer(answer, ["a"]) == kept

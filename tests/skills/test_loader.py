@@ -1,3 +1,4 @@
+import json
 import os
 import stat
 import subprocess
@@ -10,9 +11,11 @@ import pytest
 import yaml
 
 from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
+from app.skills.servers import read_servers
 from app.tools import ToolContext
 from app.tools.source import stamp
 from tests.skills.folders import write
+from tests.skills.tables import table
 from tests.skills.tools import functions_of
 from tests.world import ROOT
 
@@ -363,3 +366,11 @@ def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> N
         skill = load_skill(folder, release=release)
         assert (skill.available, skill.phrases) == (True, {})
         assert "phrases.yaml is left out: " in " ".join(skill.warnings)
+
+
+def test_a_server_of_a_skill_from_elsewhere_with_a_command_or_a_doubtful_address_is_refused() -> None:
+    for entry in table("servers", "refused"):
+        servers, refused = read_servers(json.dumps({"mcpServers": {"one": entry}}).encode())
+        assert servers == ()
+        assert refused[0].name == "one"
+        assert refused[0].reason

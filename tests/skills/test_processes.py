@@ -11,7 +11,6 @@ import pytest
 
 from app.processes.host import Command, HostedProcess
 from app.processes.sandbox import Sandbox
-from app.settings import Settings
 from tests.skills.folders import gone, write
 from tests.standins.model import calls, is_classifier
 from tests.world import ROOT, Server, open_work, wait_for
@@ -76,10 +75,9 @@ def test_the_servers_memory_is_not_for_processes_of_its_user() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the kernel's own limit holds every account but root's")
-async def test_what_starts_threads_without_end_is_ended_for_a_root_server_too(tmp_path: Path) -> None:
-    sandbox = Sandbox(Settings(_env_file=None, DATA_DIR=tmp_path / "data"))
-    if sandbox.probe():
-        pytest.skip("the sandbox does not work here")
+async def test_what_starts_threads_without_end_is_ended_for_a_root_server_too(
+    sandboxed: Sandbox, tmp_path: Path
+) -> None:
     folder = tmp_path / "code"
     folder.mkdir()
     code = (
@@ -87,7 +85,7 @@ async def test_what_starts_threads_without_end_is_ended_for_a_root_server_too(tm
         "for _ in range(2000): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
         "time.sleep(600)"
     )
-    args = [*sandbox.command(folder), sys.executable, "-I", "-c", code]
+    args = [*sandboxed.command(folder), sys.executable, "-I", "-c", code]
     process = await HostedProcess.start(Command(args, {}, folder, ended_by="sandbox"))
     try:
         assert await process.wait(20)

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from app.processes.sandbox import Sandbox
-from app.settings import Settings
 from app.skills.scripts import INTERPRETER_PATH
 from tests.installs.made_packages import make_wheel
 from tests.mailer import asked, press, questions
@@ -62,13 +60,6 @@ SHAPES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
 }
 
 
-@pytest.fixture
-def _sandbox(tmp_path: Path) -> None:
-    fault = Sandbox(Settings(database_url=f"sqlite:///{tmp_path}/x.db")).probe()
-    if fault:
-        pytest.skip(f"the sandbox does not work here: {fault}")
-
-
 def play(body: dict[str, Any]) -> Any:
     """Chooses the skill that is named, and runs what the message asks for."""
     said = last_user_text(body)
@@ -85,7 +76,7 @@ def run(graph: Any, skill: str, **call: Any) -> None:
     graph.say("p0", f"please with the skill {skill} {json.dumps({'skill': skill, **call})}")
 
 
-@pytest.mark.usefixtures("_sandbox")
+@pytest.mark.usefixtures("sandboxed")
 def test_skills_of_many_shapes_run_or_say_what_they_lack_and_a_link_opens_nothing(
     make_world: Any, model: Any, tmp_path: Path
 ) -> None:
@@ -110,7 +101,7 @@ def test_skills_of_many_shapes_run_or_say_what_they_lack_and_a_link_opens_nothin
     assert sum("document" in one["body"] for one in graph.sends("p0")) == 1
 
 
-@pytest.mark.usefixtures("_sandbox")
+@pytest.mark.usefixtures("sandboxed")
 def test_a_script_asks_first_sees_the_persons_files_alone_and_what_it_writes_is_sent(
     make_world: Any, model: Any, tmp_path: Path
 ) -> None:
@@ -147,7 +138,7 @@ def test_a_script_asks_first_sees_the_persons_files_alone_and_what_it_writes_is_
     asked(graph, "p0", 2)  # "always" was for the program as it was
 
 
-@pytest.mark.usefixtures("_sandbox")
+@pytest.mark.usefixtures("sandboxed")
 def test_packages_of_a_dropped_folder_are_installed_by_skills_add_and_shown_before(
     make_world: Any, model: Any, tmp_path: Path
 ) -> None:

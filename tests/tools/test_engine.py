@@ -1,4 +1,4 @@
-"""The steps of a call, in their order, and what no tool may do to the server."""
+"""The register of tools, the steps of a call, in their order, and what no tool may do to the server."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.people import Person
-from app.tools import Tool, ToolContext, ToolResult
+from app.tools import DuplicateToolError, Tool, ToolContext, ToolNotFoundError, ToolRegistry, ToolResult
 from app.tools.engine import CallTerms
 from tests.tools.engines import ADD, engine_of, tool_of
 from tests.world import until
@@ -240,3 +240,30 @@ async def test_a_tool_is_called_as_it_was_written_and_gets_its_context_under_any
         tool = Tool.from_function(function)
         assert list(tool.input_schema["properties"]) == ["a"]
         assert (await engine_of(tool).execute_tool_call(tool.name, {"a": 2}, context)).data == "terminal"
+
+
+def test_registry_keeps_tools_by_name() -> None:
+    registry = ToolRegistry()
+    for name in ("beta", "alpha"):
+        registry.register(tool_of(print).replace(name=name))
+    assert [tool.name for tool in registry.list_all()] == ["alpha", "beta"]
+    assert [schema["function"]["name"] for schema in registry.get_schemas()] == ["alpha", "beta"]
+    assert registry.get_schemas([]) == []
+    assert [tool.name for tool in registry.filter_by_names(["beta"])] == ["beta"]
+    assert registry.has_tool("alpha")
+    assert registry.count() == 2
+    registry.clear()
+    assert registry.count() == 0
+
+
+def test_names_that_are_taken_or_unknown() -> None:
+    first, again = (tool_of(print).replace(name="search_notes") for _ in range(2))
+    registry = ToolRegistry([first])
+    with pytest.raises(DuplicateToolError, match="search_notes"):
+        registry.register(again)
+    registry.register(again, allow_override=True)
+    assert registry.get("search_notes") is again
+    for look in (registry.get, lambda name: registry.get_schemas([name])):
+        with pytest.raises(ToolNotFoundError) as caught:
+            look("search_note")
+        assert str(caught.value) == "no tool is named 'search_note'"
