@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from app.skills import SkillLoader, Workers
-from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
+from app.tools import ToolContext, ToolResult
+from tests.tools.engines import engine_of
 
 
 def write(
@@ -36,8 +37,8 @@ class House:
         self.told: list[tuple[str, str]] = []
         self.workers = Workers(reporter=self, **options)
         self.loader = SkillLoader(root, root / "none", self.workers)
-        self._registry = ToolRegistry()
-        self._engine = ExecutionEngine(self._registry, ConfirmationPolicy("yolo"))
+        self._engine = engine_of()
+        self._registry = self._engine.registry
 
     async def skill_failed(self, folder: Path, reason: str) -> None:
         self.told.append((folder.name, reason))

@@ -9,9 +9,10 @@ import pytest
 from app.skills import load_skill
 from app.skills.model_tools import ALL_CHARACTERS, LARGEST_FILE, NEW_CHARACTERS, place, reading_tools
 from app.skills.skill import Skill
-from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry, ToolResult
+from app.tools import ToolContext, ToolResult
 from app.tools.result import MODEL_LIMIT
 from tests.skills.folders import write
+from tests.tools.engines import engine_of
 
 SIZES = {"small": 100, "other": 200, "half": NEW_CHARACTERS // 2 + 1, "half2": NEW_CHARACTERS // 2 + 1}
 SIZES |= {"long": ALL_CHARACTERS - 2 * SIZES["half"], "full": ALL_CHARACTERS, "huge": ALL_CHARACTERS + 1}
@@ -50,8 +51,7 @@ class Desk:
             "roses": load_skill(write(folder / "roses", body="Prune.", files=files)),
             "tea": load_skill(write(folder / "tea", body="Steep.")),
         }
-        registry = ToolRegistry(reading_tools(self))
-        self._engine = ExecutionEngine(registry, ConfirmationPolicy("confirm-all"), dry_run=True)
+        self._engine = engine_of(*reading_tools(self), mode="confirm-all", dry_run=True)
 
     def skill(self, name: str) -> Skill | None:
         return self.skills.get(name)

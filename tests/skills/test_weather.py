@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -33,9 +33,6 @@ class Here:
             mine = replace(mine, person=context(**person).person)
         return await asyncio.to_thread(self.tools["get_weather"], asked, context=mine, **more)
 
-    async def usual(self, asked: str) -> Any:
-        return await asyncio.to_thread(self.tools["set_usual_place"], asked, context=self.context)
-
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[WeatherService]:
@@ -55,10 +52,6 @@ async def here(running: WeatherService) -> AsyncIterator[Here]:
     await transport.close()
 
 
-def today() -> date:
-    return datetime.now(UTC).date()
-
-
 async def test_the_weather_now_is_short_enough_for_a_phone(here: Here) -> None:
     answer = await here.weather("Lima")
     assert answer["summary"] == (
@@ -70,12 +63,10 @@ async def test_the_weather_now_is_short_enough_for_a_phone(here: Here) -> None:
     assert (asked["latitude"], asked["longitude"], asked["timezone"]) == ("-12.04", "-77.03", "auto")
 
 
-@pytest.mark.parametrize(
-    ("language", "country", "summary"), table("weather", "words_and_units_are_the_persons")
-)
-async def test_words_and_units_are_the_persons(here: Here, language: str, country: str, summary: str) -> None:
-    person = {"language": language, "country": country}
-    assert (await here.weather("Lima", person, when="tomorrow"))["summary"] == summary
+async def test_words_and_units_are_the_persons(here: Here) -> None:
+    for language, country, summary in table("weather", "words_and_units_are_the_persons"):
+        person = {"language": language, "country": country}
+        assert (await here.weather("Lima", person, when="tomorrow"))["summary"] == summary
 
 
 async def test_a_week_is_a_list_and_what_is_not_known_is_left_out(here: Here) -> None:
@@ -85,7 +76,8 @@ async def test_a_week_is_a_list_and_what_is_not_known_is_left_out(here: Here) ->
     assert lines[0] == "• Hoy: 🌦️ lluvia débil, 15 a 25 °C, lluvia 60 %"
     assert lines[5].endswith(": 🌫️ niebla, 10 a 24 °C")
     assert lines[6].endswith("nieve, 0 a 25 °C, lluvia 40 % (3 mm)")
-    assert [day["date"] for day in answer["days"]] == [str(today() + timedelta(days=n)) for n in range(7)]
+    days = [str(datetime.now(UTC).date() + timedelta(days=n)) for n in range(7)]
+    assert [day["date"] for day in answer["days"]] == days
 
 
 async def test_a_service_that_fails_is_told_with_what_can_be_done(here: Here) -> None:
@@ -97,7 +89,7 @@ async def test_a_service_that_fails_is_told_with_what_can_be_done(here: Here) ->
 
 
 async def test_weather_of_another_form_is_no_weather_and_is_not_kept(here: Here) -> None:
-    await here.usual("Lima")
+    await asyncio.to_thread(here.tools["set_usual_place"], "Lima", context=here.context)
     for strange in (
         {"current": {}, "daily": {"time": ["someday"]}},
         {"current": {}, "daily": {"time": ["2026-11-22"], "temperature_2m_max": [[1]]}},

@@ -7,9 +7,10 @@ import pytest
 
 from app.people import Person
 from app.skills import load_skill
-from app.tools import ConfirmationPolicy, ExecutionEngine, ToolContext, ToolRegistry
+from app.tools import ToolContext
 from tests.skills.folders import House, alive, write
 from tests.skills.tools import Rows
+from tests.tools.engines import engine_of
 
 ANA = Person("p1", "simulator", "Ana", language="es", timezone="America/Mexico_City", country="MX")
 
@@ -103,9 +104,7 @@ async def test_the_context_of_a_call_travels(house: House) -> None:
 
 async def test_without_workers_each_call_has_a_process_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
     code = 'import os\n\ndef pid() -> int:\n    """Its process."""\n    return os.getpid()\n'
-    engine = ExecutionEngine(
-        ToolRegistry(load_skill(write(tmp_path / "alone", code)).tools), ConfirmationPolicy("yolo")
-    )
+    engine = engine_of(*load_skill(write(tmp_path / "alone", code)).tools)
     found = [(await engine.execute_tool_call("pid", {})).data for _ in range(2)]
     assert len({os.getpid(), *found}) == 3
     assert not any(map(alive, found))
@@ -115,9 +114,7 @@ DECORATED = '''
 import functools
 
 def _bare(function):
-    def call(*args, **kwargs):
-        return function(*args, **kwargs)
-    return call
+    return lambda *args, **kwargs: function(*args, **kwargs)
 
 class _Kept:
     def __init__(self, function):

@@ -12,17 +12,9 @@ import pytest
 
 from app.people import Person
 from app.settings import Settings
-from app.tools import (
-    ConfirmationPolicy,
-    ExecutionEngine,
-    PathTraversalError,
-    ToolContext,
-    ToolRegistry,
-    ToolResult,
-    file_tools,
-    validate_path,
-)
+from app.tools import PathTraversalError, ToolContext, ToolResult, file_tools, validate_path
 from app.tools.files import BLOCK, PAGE, Files, NoRoom
+from tests.tools.engines import engine_of
 
 MEMBER = ToolContext(person=Person("p1", "simulator"))
 OTHER = ToolContext(person=Person("p2", "simulator"))
@@ -66,8 +58,7 @@ class Bench:
     """The four tools behind an engine that asks nobody."""
 
     def __init__(self, root: Path, allow_delete: bool = False, dry_run: bool = False, **limits: int) -> None:
-        registry = ToolRegistry(file_tools(root, allow_delete, **limits))
-        self.engine = ExecutionEngine(registry, ConfirmationPolicy("yolo"), dry_run)
+        self.engine = engine_of(*file_tools(root, allow_delete, **limits), dry_run=dry_run)
 
     async def __call__(self, name: str, context: ToolContext | None = None, **args: Any) -> ToolResult:
         return await self.engine.execute_tool_call(name, args, context)

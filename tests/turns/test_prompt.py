@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import orjson
-import pytest
 
 from app.llm.model import ToolCall
 from app.people import Person
@@ -56,9 +55,8 @@ def test_no_name_forwarded_text_or_file_name_can_forge_a_line_of_the_prompt() ->
     assert len(newest(member("", "document", attachment={"filename": text})).splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("message", "words"),
-    [
+def test_what_came_besides_text_is_named_honestly() -> None:
+    for message, words in [
         (member("", "image", attachment={"state": "failed", "reason": "gone"}), "ask them to send it again"),
         (member("", "audio", attachment={"voice": True, "reason": "unheard"}), "a voice note (you cannot"),
         (member("", "audio", attachment={"reason": "unheard"}), "an audio file (you cannot"),
@@ -72,11 +70,8 @@ def test_no_name_forwarded_text_or_file_name_can_forge_a_line_of_the_prompt() ->
         ),
         (member("", "hologram"), "a message of the kind 'hologram'"),
         (member("nuevo", "edit", quoted="w0"), "corrected an earlier message"),
-    ],
-    ids=lambda value: value.kind if isinstance(value, InboxMessage) else "",
-)
-def test_what_came_besides_text_is_named_honestly(message: InboxMessage, words: str) -> None:
-    assert words in newest(message)
+    ]:
+        assert words in newest(message)
 
 
 EXCHANGES = [Exchange(f"question {n}", f"answer {n}", NOW) for n in range(5)]
