@@ -44,7 +44,7 @@ def running() -> Iterator[WeatherService]:
 @pytest.fixture
 async def here(running: WeatherService) -> AsyncIterator[Here]:
     running.asked.clear()
-    running.failing, running.offset, running.places = None, 0, PLACES
+    running.failing, running.places = None, PLACES
     transport = Transport()
     http = InThread(HttpClient(transport, trusted=origins(running.settings.values())), THREAD_SECONDS)
     person = context("es", "AR", "America/Argentina/Buenos_Aires", store=Rows())

@@ -49,7 +49,7 @@ def running() -> Iterator[Web]:
 async def here(running: Web) -> AsyncIterator[Here]:
     running.pages.clear()
     running.asked.clear()
-    running.results, running.failing = [], None
+    running.results = []
     transport = Transport(allowed_hosts={("127.0.0.1", running.port)})
     yield Here(running, _context(transport, running.url))
     await transport.close()

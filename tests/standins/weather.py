@@ -59,8 +59,6 @@ class WeatherService:
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.failing: Response | None = None
         self.places = PLACES
-        self.offset = 0
-        """Seconds that every place is ahead of UTC."""
         routes = [Route("/v1/search", self._search), Route("/v1/forecast", self._forecast)]
         self._listener = Listener(Starlette(routes=routes))
         self.port = self._listener.port
@@ -73,9 +71,6 @@ class WeatherService:
     def stop(self) -> None:
         self._listener.stop()
 
-    def count(self, path: str) -> int:
-        return sum(asked == f"/v1/{path}" for asked, _ in self.asked)
-
     async def _search(self, request: Request) -> Response:
         self.asked.append((request.url.path, dict(request.query_params)))
         if self.failing is not None:
@@ -87,7 +82,7 @@ class WeatherService:
         self.asked.append((request.url.path, dict(request.query_params)))
         if self.failing is not None:
             return self.failing
-        now = datetime.now(UTC) + timedelta(seconds=self.offset)
+        now = datetime.now(UTC)
         days = [(now.date() + timedelta(days=number)).isoformat() for number in range(7)]
         daily = {
             "time": days,
@@ -103,7 +98,7 @@ class WeatherService:
                 "latitude": float(request.query_params["latitude"]),
                 "longitude": float(request.query_params["longitude"]),
                 "generationtime_ms": 0.1,
-                "utc_offset_seconds": self.offset,
+                "utc_offset_seconds": 0,
                 "timezone": "GMT",
                 "timezone_abbreviation": "GMT",
                 "elevation": 12.0,

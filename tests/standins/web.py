@@ -18,7 +18,6 @@ class Web:
     def __init__(self) -> None:
         self.pages: dict[str, str | Response] = {}
         self.results: list[dict[str, Any]] | Callable[[str], list[dict[str, Any]]] = []
-        self.failing: Response | None = None
         self.asked: list[str] = []
         """Paths with their queries."""
         routes = [Route("/search", self._search), Route("/{path:path}", self._page)]
@@ -44,8 +43,6 @@ class Web:
 
     async def _search(self, request: Request) -> Response:
         self.asked.append(f"{request.url.path}?{request.url.query}")
-        if self.failing is not None:
-            return self.failing
         query = request.query_params["q"]
         results = self.results(query) if callable(self.results) else self.results
         answer = {"query": query, "number_of_results": 0, "answers": [], "corrections": [], "infoboxes": []}
