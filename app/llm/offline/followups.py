@@ -314,12 +314,10 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
     rest, bare = _named(said)
     if not bare:
         return None
-    moves = planner.only_reads(step.tool)  # "and on Saturday at 8" adds to what was set
-    for one in sorted(
-        offer.parameters, key=lambda one: (one.kind is Kind.PLACE, one.name not in step.arguments)
-    ):
-        if one.kind is Kind.WHEN and not moves:
-            continue
+    varied = [  # "and on Saturday at 8" adds to what was set
+        one for one in offer.parameters if one.kind is not Kind.WHEN or planner.only_reads(step.tool)
+    ]
+    for one in sorted(varied, key=lambda one: (one.kind is Kind.PLACE, one.name not in step.arguments)):
         value = _variant(planner, one, step.arguments.get(one.name), rest, bare)
         if value is not None:
             return replace(step, arguments={**step.arguments, one.name: value})
@@ -337,22 +335,19 @@ def _named(said: str) -> tuple[str, str]:
 
 def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: str) -> JSON:
     """Return the parameter's value instead of what it `had`, None if these words are nothing for it."""
-    reader = planner.reader
+    if parameter.kind is Kind.EXPRESSION:
+        return _recalculated(had, bare) if isinstance(had, str) else None
+    is_moment = planner.reader.is_moment(bare)
+    if parameter.kind is Kind.WHEN and not is_moment and planner.reader.is_moment(rest):
+        return convert(rest, parameter, planner.reader)
     is_name = not re.search(r"\d", bare) and len(words(bare)) <= _LONGEST_NAME
-    match parameter.kind:
-        case Kind.EXPRESSION if isinstance(had, str):
-            return _recalculated(had, bare)
-        case Kind.QUANTITY if isinstance(had, str):
-            return convert(bare, parameter, reader)
-        case Kind.UNIT if had is not None and is_name:
-            return convert(bare, parameter, reader)
-        case Kind.WHEN if reader.is_moment(rest) and not reader.is_moment(bare):
-            return convert(rest, parameter, reader)
-        case Kind.WHEN if reader.is_moment(bare) or (isinstance(had, str) and is_name):  # "and for new year?"
-            return convert(bare, parameter, reader)
-        case Kind.PLACE if is_name and not reader.is_moment(bare):
-            return convert(bare, parameter, reader)
-    return None
+    fits = {
+        Kind.QUANTITY: isinstance(had, str),
+        Kind.UNIT: had is not None and is_name,
+        Kind.WHEN: is_moment or (isinstance(had, str) and is_name),  # "and for new year?"
+        Kind.PLACE: is_name and not is_moment,
+    }
+    return convert(bare, parameter, planner.reader) if fits.get(parameter.kind) else None
 
 
 def _recalculated(had: str, bare: str) -> str | None:

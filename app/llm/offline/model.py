@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,19 +13,29 @@ from app.i18n import detect_language, say
 from app.llm.model import ModelAnswer, ModelRequest, ToolCall
 from app.llm.offline import followups, replies
 from app.llm.offline.guard import is_undo
-from app.llm.offline.lookup import answering_facts, lookup
 from app.llm.offline.planner import LONGEST_PLANNED, Plan, Planner, Step
-from app.llm.offline.slots import Offer, Reader, read_offer
+from app.llm.offline.slots import ADDRESS, Kind, Reader, read_offer
 from app.llm.results import found_nothing, is_done, is_not_meant, results_text
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
-from app.search.phrases import can_fill
-from app.search.words import WORDS, says_something, words
+from app.search.phrases import can_fill, read_template
+from app.search.words import (
+    ALL_STOP_WORDS,
+    WORDS,
+    content,
+    holds,
+    says_something,
+    spans,
+    stem,
+    tells_of_another,
+    words,
+)
 from app.store.journal import Tokens
 from app.store.turn_state import Exchange
+from app.text import fold
 
 MODEL_NAME = "offline"
 MAX_PARALLEL = 4
@@ -34,6 +45,16 @@ _MAX_EXAMPLES = 3
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _NOBODY = Person(id="", realm="terminal")
+_MOST_ASKED = 8
+_MAX_BARE_WORDS = 3  # of a question without a word that asks: "the gate code?"
+_LONGEST_QUESTION = 200
+_DENIES = frozenset(("no", "nao", "not", "never", "nunca", "jamas", "why", "estoy", "estou", "im", "m"))
+_QUESTION = re.compile(
+    r"\W*(?:(?:y|e|and|oye|che|oi|hey|pf|por favor|please|dime|decime|me diz|me fala|tell me) )*"
+    r"(?:(?:a|en|em|de|con|com|o|at|in) )?"
+    r"(?:cual(?:es)?|quien(?:es)?|donde|qual|quais|quem|onde|what(?: is|'?s)?|whats|which|who(?:'?s)?"
+    r"|where(?:'?s)?)\b"
+)
 
 
 class Catalog(Protocol):
@@ -70,12 +91,10 @@ class OfflineModel:
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
         said = followups.undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
-        known = dict(request.categories)
-        person = request.person or _NOBODY
+        known, person = dict(request.categories), request.person or _NOBODY
         language = detect_language(said, person.language) or person.language
         fragments = fragments_of(said) if small_talk(said) is None else []
-        all_offers = self._offers(self._catalog.definitions(person))
-        planner = self._planner(all_offers, person)
+        planner = self._planner(self._catalog.definitions(person), person)
         planned = planner.plan(said).steps if fragments else ()
         sure = tools = list(dict.fromkeys(step.tool for step in planned))
         if fragments and len(words(said)) <= followups.LONGEST_CHOICE:
@@ -85,20 +104,16 @@ class OfflineModel:
             tools = [*best, *meant, *(topic if meant or goes_on or not tools else ()), *tools]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
-            ranked += [step.tool for step in self._looked_up(said, all_offers).steps]
-        found = dict.fromkeys(
-            category
-            for tool in (*tools, *ranked)
-            if (category := self._catalog.index.category(tool)) in known
-        )
-        names = list(found)
+            ranked += [step.tool for step in self._looked_up(said, planner).steps]
+        found = dict.fromkeys(map(planner.category, (*tools, *ranked)))
+        names = [category for category in found if category in known]
         meant = [tool.replace("_", " ") for tool in (tools or ranked)[: max(2, len(set(sure)))]]
         reading = {
             "categories": names[:_MAX_CATEGORIES],
             "phrases": [*meant, *fragments[:_MAX_CATEGORIES]] if names else [],
             "language": language,
         }
-        return _written(request, json.dumps(reading, ensure_ascii=False))
+        return _reply(request, json.dumps(reading, ensure_ascii=False))
 
     def _talked_about(
         self, planner: Planner, said: str, language: str, earlier: Sequence[Exchange]
@@ -114,8 +129,28 @@ class OfflineModel:
         pointing = planner.about(list(categories)).plan(said).steps if topic else ()
         return [step.tool for step in pointing if planner.category(step.tool) in categories], topic
 
-    def _looked_up(self, said: str, offers: Sequence[Offer]) -> Plan:
-        return Plan() if followups.may_vary(said) else lookup(said, offers, self._catalog.phrases())
+    def _looked_up(self, said: str, planner: Planner) -> Plan:
+        """Search what the person has written down for what a question asks for that no phrase fits."""
+        is_long = len(said) > _LONGEST_QUESTION
+        if (
+            is_long
+            or followups.may_vary(said)
+            or re.search(ADDRESS, said)
+            or not _DENIES.isdisjoint(words(said))
+        ):
+            return Plan()
+        telling = set(_telling(said))
+        kept = [said[word.start : word.end] for word in spans(said) if word.text in telling]
+        is_bare = said.rstrip().endswith("?") and len(kept) <= _MAX_BARE_WORDS
+        if not kept or len(kept) > _MOST_ASKED or not (is_bare or _QUESTION.match(fold(said))):
+            return Plan()
+        phrases = self._catalog.phrases()
+        for name, offer in planner.offers.items():
+            for template in (read_template(name, phrase) for phrase in phrases.get(name, ())):
+                parameter = offer.parameter(template.last_slot)
+                if template.is_vague and parameter is not None and parameter.kind is Kind.WORDS:
+                    return Plan((Step(name, {parameter.name: " ".join(kept)}, is_guess=True),))
+        return Plan()
 
     def _ranked(self, fragment: str) -> list[str]:
         hits = self._catalog.index.rank(fragment, limit=3) if says_something(fragment) else []
@@ -125,12 +160,12 @@ class OfflineModel:
     def _answer(self, request: ModelRequest) -> ModelAnswer:
         person = request.person or _NOBODY
         language, said = person.language, request.said
-        offers = self._offers(request.tools)
+        planner = self._planner(request.tools, person)
         results, rounds, late = _so_far(request.messages)
         if followups.picks_none(said, request.earlier):
-            return _written(request, say(language, "All right, none of them."))
+            return _reply(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None and not (request.waits and is_undo(said))
-        plan = self._plan(request, late, offers, person) if offers and asks else Plan()
+        plan = self._plan(request, late, planner) if planner.offers and asks else Plan()
         facts = answering_facts(request.facts, said) if asks else []
         refusal = ""
         if plan.withheld and not plan.steps:
@@ -144,18 +179,18 @@ class OfflineModel:
         elif asks and not plan.steps and self._is_for_owners(person, said):
             refusal = say(language, "Only the person who owns this assistant can ask me for that.")
         if refusal:
-            return _written(request, refusal)
+            return _reply(request, refusal)
         if facts and not results and not plan.steps:
-            return _written(request, replies.facts_text(facts, language))
+            return _reply(request, replies.facts_text(facts, language))
         looks = asks and not plan.steps
-        plan = self._looked_up(said, offers) if looks else plan
+        plan = self._looked_up(said, planner) if looks else plan
         calls = [step for step in plan.steps if step.missing is None]
         if results and not is_done(results[-1]):  # a place that one does not know is none for another
             calls = [one for at, one in enumerate(calls) if at < len(results) or not one.says(calls[at - 1])]
         if pending := self._next_round(calls[len(results) :], rounds):
-            return _called(request, pending, len(results))
+            return _reply(request, steps=pending, made=len(results))
         if results and facts and all(map(found_nothing, results)):
-            return _written(request, replies.facts_text(facts, language))
+            return _reply(request, replies.facts_text(facts, language))
         forgot = any(one.phrase and not WORDS["forgot"].isdisjoint(one.phrase.literals) for one in plan.steps)
         if (looks or forgot) and all(map(found_nothing, results)):
             results = []
@@ -173,8 +208,8 @@ class OfflineModel:
         if asked is not None:
             told.append(replies.question(asked, language))
         if not told or (not results and asked is None):
-            return _written(request, self._without_tools(request, offers, person))
-        return _written(request, "\n\n".join(told))
+            return _reply(request, self._without_tools(request, planner, person))
+        return _reply(request, "\n\n".join(told))
 
     def _next_round(self, calls: Sequence[Step], rounds: int) -> Sequence[Step]:
         """Return the calls that may run now, until a category comes again; all that are left in the last."""
@@ -183,29 +218,25 @@ class OfflineModel:
         again = [at for at, category in enumerate(categories) if category in categories[:at]]
         return calls if rounds >= _MAX_ROUNDS - 1 else calls[: min([*alone, *again, MAX_PARALLEL])]
 
-    def _plan(self, request: ModelRequest, late: str, offers: Sequence[Offer], person: Person) -> Plan:
-        planner = self._planner(offers, person)
+    def _plan(self, request: ModelRequest, late: str, planner: Planner) -> Plan:
         late = late if request.said.endswith(late) else ""
         plan = followups.plan_after(planner, request.said.removesuffix(late), request.earlier)
         more = planner.plan(late)
         unknown, withheld = (*plan.unknown, *more.unknown), plan.withheld or more.withheld
         return replace(plan, steps=(*plan.steps, *more.steps), unknown=unknown, withheld=withheld)
 
-    def _offers(self, tools: Sequence[Mapping[str, JSON]]) -> list[Offer]:
-        """Return what these tools take, without those that words cannot fill, or that lead to texts only."""
-        phrases = self._catalog.phrases()
-        return [
+    def _planner(self, tools: Sequence[Mapping[str, JSON]], person: Person) -> Planner:
+        """Return a planner for these tools but those that words cannot fill, or that lead to texts only."""
+        catalog, phrases = self._catalog, self._catalog.phrases()
+        offers = [
             offer
             for offer in map(read_offer, tools)
-            if offer.name in self._catalog.index
+            if offer.name in catalog.index
             and can_fill(phrases.get(offer.name, ()), (one.name for one in offer.required))
         ]
+        return Planner(offers, catalog.index, phrases, Reader(person, self._now), catalog.read_only())
 
-    def _planner(self, offers: Sequence[Offer], person: Person) -> Planner:
-        catalog, reader = self._catalog, Reader(person, self._now)
-        return Planner(offers, catalog.index, catalog.phrases(), reader, catalog.read_only())
-
-    def _without_tools(self, request: ModelRequest, offers: Sequence[Offer], person: Person) -> str:
+    def _without_tools(self, request: ModelRequest, planner: Planner, person: Person) -> str:
         language, said = person.language, request.said
         if not said.strip():
             return say(language, "I got your message, but for now I only understand written words.")
@@ -217,22 +248,22 @@ class OfflineModel:
         did = [call for one in request.earlier[-1:] for call in one.calls if call.changed]
         if talk is Talk.NEVER_MIND and did:
             return say(language, "All right. What I did last stays as it is.")
-        return replies.talk_text(talk, person.name, self._examples(offers, language), language)
+        return replies.talk_text(talk, person.name, self._examples(planner, language), language)
 
     def _is_for_owners(self, person: Person, said: str) -> bool:
         """Tell whether the message asks for a tool of the owner's, and comes from somebody else."""
         if person.is_owner:
             return False
         owner = replace(person, role="owner")
-        planned = self._planner(self._offers(self._catalog.definitions(owner)), owner).plan(said)
+        planned = self._planner(self._catalog.definitions(owner), owner).plan(said)
         return not {step.tool for step in planned.steps}.isdisjoint(self._catalog.for_owners())
 
-    def _examples(self, offers: Sequence[Offer], language: str) -> list[str]:
+    def _examples(self, planner: Planner, language: str) -> list[str]:
         """Return one example of each category, of tools that take free text first."""
         found: dict[str, str] = {}
-        phrases = self._catalog.phrases()
+        phrases, offers = self._catalog.phrases(), planner.offers.values()
         for offer in sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name)):
-            category = self._catalog.index.category(offer.name)
+            category = planner.category(offer.name)
             if category in found or len(found) == _MAX_EXAMPLES:
                 continue
             if example := replies.example_of(offer, phrases.get(offer.name, ()), language):
@@ -261,20 +292,34 @@ def _content_of(message: Mapping[str, JSON]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _called(request: ModelRequest, steps: Sequence[Step], made: int) -> ModelAnswer:
+def _reply(request: ModelRequest, text: str = "", steps: Sequence[Step] = (), made: int = 0) -> ModelAnswer:
+    """Return an answer; `made`: the calls of this turn so far. Four characters count as a token."""
     calls = tuple(
         ToolCall(f"call_{made + number}", step.tool, dict(step.arguments))
         for number, step in enumerate(steps, start=1)
     )
     written = sum(len(json.dumps(call.arguments, ensure_ascii=False)) + len(call.name) for call in calls)
-    return ModelAnswer(calls=calls, tokens=_tokens(request, written), model=MODEL_NAME)
-
-
-def _written(request: ModelRequest, text: str) -> ModelAnswer:
-    return ModelAnswer(text=text, tokens=_tokens(request, len(text)), model=MODEL_NAME)
-
-
-def _tokens(request: ModelRequest, written: int) -> Tokens:
-    """Estimate four characters a token."""
     read = len(json.dumps([request.messages, request.tools], ensure_ascii=False, default=str))
-    return Tokens(prompt=read // 4, completion=max(1, written // 4))
+    tokens = Tokens(prompt=read // 4, completion=max(1, (written + len(text)) // 4))
+    return ModelAnswer(text=text, calls=calls, tokens=tokens, model=MODEL_NAME)
+
+
+def answering_facts(facts: Sequence[str], said: str) -> list[str]:
+    """Return the facts about just what a question asks for: "gate code?", "when is my birthday"."""
+    telling = _telling(said) if _DENIES.isdisjoint(words(said)) else []
+    wanted = {stem(word) for word in telling}
+    known = [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
+    return [fact for fact in known if not tells_of_another(fact, telling) and _is_about(fact, wanted)]
+
+
+def _is_about(fact: str, wanted: Collection[str]) -> bool:
+    """Tell whether a question names all that a fact is about, whose it is included."""
+    found = words(fact)
+    verb = next((at for at, word in enumerate(found) if word in WORDS["copulas"]), 0)
+    subject = [word for word in found[:verb] if word not in ALL_STOP_WORDS and word not in WORDS["values"]]
+    return {*map(stem, subject or content(found)[:1])} <= {*wanted, *map(stem, WORDS["values"])}
+
+
+def _telling(said: str) -> list[str]:
+    found = [word for word in content(words(said)) if word not in WORDS["questions"] | ALL_STOP_WORDS]
+    return [word for word in found if word not in WORDS["values"]] or found

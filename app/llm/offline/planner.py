@@ -155,7 +155,12 @@ class Planner:
         steps = [step for part in parts for step in part.steps]
         unknown = [part.text for at, part in enumerate(parts) if _is_unclear(part, at)]
         if rest := said[cut:].rstrip():
-            steps, unknown = self._with_rest(steps, rest, unknown)
+            last = steps[-1] if steps else None
+            name = last.phrase.last_slot if last is not None and last.phrase is not None else ""
+            if last is not None and isinstance(had := last.arguments.get(name), str):  # its text goes on
+                steps[-1] = replace(last, arguments={**last.arguments, name: f"{had}{rest}"})
+            else:
+                unknown.append(rest)
         steps = [step for at, step in enumerate(steps) if step not in steps[:at]][:_MAX_STEPS]
         if any(self.may_go_on(before.tool, step) for before, step in pairwise(steps)):
             return Plan(withheld=True)
@@ -239,15 +244,6 @@ class Planner:
         first = next((at for at, one in enumerate(said.words) if one.text not in led), 0)
         return bool(said.forms) and not said.forms[first].isdisjoint(self._verbs)
 
-    def _with_rest(self, steps: list[Step], rest: str, unknown: list[str]) -> tuple[list[Step], list[str]]:
-        """Add what follows the part that is read to the text that its last step has to its end."""
-        last = steps[-1] if steps else None
-        name = last.phrase.last_slot if last is not None and last.phrase is not None else ""
-        had = last.arguments.get(name) if last is not None else None
-        if last is None or not isinstance(had, str):
-            return steps, [*unknown, rest]
-        return [*steps[:-1], replace(last, arguments={**last.arguments, name: f"{had}{rest}"})], unknown
-
     def _clause(self, clause: str, depth: int = 0) -> list[Step]:
         """Return the steps of a sentence; an "and" parts it only where both sides are whole by themselves."""
         for left, right in splits(clause) if depth < _DEEPEST_SPLIT else ():
@@ -293,13 +289,10 @@ class Planner:
         return []
 
     def _rank(self, fit: Fit) -> tuple[int, int, bool, int, int]:
+        category = self.category(fit.template.tool)
+        from_topic = self._topic.index(category) if category in self._topic else len(self._topic)
         taken = sum(len(slot.words) for slot in fit.slots)
-        return -fit.literals, self._distance(fit.template.tool), fit.template.points, fit.loose, taken
-
-    def _distance(self, tool: str) -> int:
-        """Return how far a tool is from what is talked about."""
-        category = self.category(tool)
-        return self._topic.index(category) if category in self._topic else len(self._topic)
+        return -fit.literals, from_topic, fit.template.points, fit.loose, taken
 
     def _of_group(self, fits: Sequence[Fit], clause: str) -> tuple[list[Step], bool]:
         """Return the steps of the first whose values fit, and whether an order among them is refused."""
@@ -347,7 +340,9 @@ class Planner:
         is_own = rings and any(one.is_prose for one in offer.required) and _OWN_REMINDER.search(fold(clause))
         if is_own or (changes and guard.forbids(fit, clause, kept, self.reader.person.language)):
             return None
-        if fit.template.is_vague and not fit.template.points and _takes_any_words(offer, fit):
+        filled = {name for slot in fit.slots for name in slot.names}
+        takes_any = any(one.kind in TAKES_ANY_WORDS for one in offer.parameters if one.name in filled)
+        if fit.template.is_vague and not fit.template.points and takes_any:
             return None
         arguments: dict[str, JSON] = {}
         for slot in fit.slots:
@@ -380,6 +375,7 @@ class Planner:
     def _is_meant(self, offer: Offer, parameter: Parameter, value: JSON, fit: Fit | None = None) -> bool:
         """Tell whether a value can be what its parameter stands for."""
         changes, text = not self.only_reads(offer.name), value if isinstance(value, str) else ""
+        literals = fit.template.literals if fit is not None else ()
         match parameter.kind:
             case Kind.WHEN if changes and not self._is_whole(text):
                 is_alone = fit is not None and len(fit.slots) == 1 and not fit.template.given
@@ -391,7 +387,6 @@ class Planner:
             case Kind.WHEN if parameter.name == "time":
                 return bool(self.reader.when(text).words) or guard.tells_when(text)
             case Kind.LIST if changes:
-                literals = fit.template.literals if fit is not None else ()
                 barred = WORDS["objects"] if len(literals) == 1 else frozenset()  # "add milk", no "user"
                 barred |= frozenset() if WORDS["bought"].isdisjoint(literals) else WORDS["tails"]
                 return self.are_things(value) and barred.isdisjoint(words(str(value)))
@@ -402,28 +397,29 @@ class Planner:
             case Kind.FILE if fit is not None:
                 own = [slot for slot in fit.slots if parameter.name in slot.names]
                 is_short = all(len(slot.words) <= _MOST_OF_FILE for slot in own)
-                is_named = not WORDS["name_files"].isdisjoint(fit.template.literals)
+                is_named = not WORDS["name_files"].isdisjoint(literals)
                 return is_short and (is_named or is_file_name(text))
-            case Kind.TEXT if fit is not None and not WORDS["forgot"].isdisjoint(fit.template.literals):
+            case Kind.TEXT if not WORDS["forgot"].isdisjoint(literals):
                 return guard.is_name(text) and not tells_event(text)
             case Kind.TEXT | Kind.WORDS if changes and fit is not None and fit.template.takes_all:
                 reading = self.reader.when(text)
                 is_now = reading.kinds & _SOON or (reading.words and not self.reader.names_day(text))
-                called = {"llamo", "chamo"}.intersection(fit.template.literals)  # "me llamo la atención"
+                called = {"llamo", "chamo"}.intersection(literals)  # "me llamo la atención"
                 is_led = called and not WORDS["little"].isdisjoint(words(text)[:1])
                 return guard.is_remark(text) and not (is_now or is_led)
             case Kind.TEXT if changes and parameter.is_prose:
                 is_order = not WORDS["tasks"].isdisjoint(words(text)[:3]) or guard.are_tasks(text)
-                is_task = fit and (fit.template.points or WORDS["tasks"].intersection(fit.template.literals))
+                is_task = fit and (fit.template.points or WORDS["tasks"].intersection(literals))
                 return not (is_task and is_order) and self._is_text(text, fit)
             case Kind.TEXT if parameter.is_label:
                 is_list = any(one.kind is Kind.LIST for one in offer.parameters)
-                is_last = fit is not None and is_list and fit.template.last_slot == parameter.name
-                is_last = is_last and fit is not None and fit.slots[-1].text == text  # not in quotes
+                ends = fit is not None and fit.template.last_slot == parameter.name
+                in_quotes = fit is not None and fit.slots[-1].text != text
+                is_last = is_list and ends and not in_quotes
                 return guard.is_label(text, is_last=is_last) and not self.reader.when(text).words
             case Kind.TEXT if changes:
-                of = fit is not None and not WORDS["of"].isdisjoint(fit.template.literals)
-                is_hour = _HOUR.match(fold(text)) is not None or (of and text.isdigit())  # "el de las 2"
+                is_of = not WORDS["of"].isdisjoint(literals) and text.isdigit()
+                is_hour = is_of or _HOUR.match(fold(text)) is not None  # "el de las 2"
                 is_two = any(self._is_order(right) or right.isdigit() for _, right in splits(text))
                 lives = not WORDS["lives"].isdisjoint(words(text)[:1])
                 is_two |= fit is not None and len(fit.slots) > 1 and (lives or self.reader.names_day(text))
@@ -488,8 +484,8 @@ class Planner:
         asked = asked_calculation(clause)
         if not is_calculation(asked):
             return []
-        pairs = ((offer, one) for offer in self.offers.values() for one in offer.required)
-        wanting = [pair for pair in pairs if pair[1].kind is Kind.EXPRESSION]
+        offers = self.offers.values()
+        wanting = [(offer, one) for offer in offers for one in offer.required if one.kind is Kind.EXPRESSION]
         if len(wanting) != 1:
             return []
         offer, parameter = wanting[0]
@@ -502,11 +498,6 @@ def _is_unclear(part: _Part, at: int) -> bool:
     talk = small_talk(part.text)
     is_said = says_something(part.text) if talk is None else at > 0
     return not part.steps and is_said and talk in (None, Talk.NEVER_MIND, Talk.ANSWER)
-
-
-def _takes_any_words(offer: Offer, fit: Fit) -> bool:
-    wanted = (offer.parameter(name) for slot in fit.slots for name in slot.names)
-    return any(one is not None and one.kind in TAKES_ANY_WORDS for one in wanted)
 
 
 def _are_complete(steps: Sequence[Step]) -> bool:

@@ -45,19 +45,21 @@ def question(parameter: Parameter, language: str) -> str:
 
 def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: str) -> str:
     """Return a short answer to small talk, or to what was not understood."""
-    if talk is None:
-        return _with_help(say(language, "I did not understand that."), examples, language)
+    quoted = " · ".join(f"“{one}”" for one in examples)
+    shown = say(language, "You can write, for example: {examples}", examples=quoted) if examples else ""
     if talk is Talk.GREETING:
         hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
-        helping = say(language, "How can I help?")
-        return "\n\n".join(part for part in (f"{hello} {helping}", _shown(examples, language)) if part)
-    if talk is Talk.ABOUT:
-        text = say(
-            language,
-            "I am an assistant in its simple built-in mode: I understand short requests. Whoever runs me can "
-            "connect a language model.",
-        )
-        return _with_help(text, examples, language)
+        return f"{hello} {say(language, 'How can I help?')}\n\n{shown}".strip()
+    if talk is None or talk is Talk.ABOUT:
+        text = say(language, "I did not understand that.")
+        if talk is Talk.ABOUT:
+            text = say(
+                language,
+                "I am an assistant in its simple built-in mode: I understand short requests. Whoever runs me "
+                "can connect a language model.",
+            )
+        more = say(language, "Write /help for everything I can do.")
+        return f"{text} {shown}".strip() + f"\n\n{more}"
     return {
         Talk.THANKS: say(language, "You're welcome!"),
         Talk.GOODBYE: say(language, "See you!"),
@@ -125,14 +127,3 @@ def _sample(parameter: Parameter, language: str) -> str:
         return say(language, "milk and bread")
     takes_any_text = parameter.is_prose and set(words(parameter.name)) & _FREE_TEXT
     return say(language, "buy bread") if takes_any_text else ""
-
-
-def _shown(examples: Sequence[str], language: str) -> str:
-    quoted = " · ".join(f"“{one}”" for one in examples)
-    return say(language, "You can write, for example: {examples}", examples=quoted) if examples else ""
-
-
-def _with_help(text: str, examples: Sequence[str], language: str) -> str:
-    said = " ".join(part for part in (text, _shown(examples, language)) if part)
-    more = say(language, "Write /help for everything I can do.")
-    return f"{said}\n\n{more}"

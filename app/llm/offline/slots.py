@@ -81,6 +81,16 @@ TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})  # any words fit
 TAKES_ANY_WORDS = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 _SHORT_TEXT = spaced("title name subject")
 _IDENTIFIER = spaced("number id identifier")
+_BY_TYPE = {
+    **dict.fromkeys(("integer", "number"), Kind.NUMBER),
+    **{"boolean": Kind.FLAG, "array": Kind.LIST, "object": Kind.OTHER},
+}
+_BY_WORDS = [  # a parameter's name tells before its description does
+    (by, Kind(name.removeprefix(f"{by}_")), known)
+    for by in ("named", "described")
+    for name, known in WORDS.items()
+    if name.startswith(f"{by}_")
+]
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,17 @@ class Parameter:
 
     @cached_property
     def kind(self) -> Kind:
-        return _kind(self)
+        if isinstance(self.schema.get("enum"), list):
+            return Kind.ENUM
+        if (kind := _BY_TYPE.get(type_of(self.schema))) is not None:
+            return kind
+        if self.schema.get("format") in {"date", "date-time", "time"}:
+            return Kind.WHEN
+        told = {
+            "named": set(words(self.name)),
+            "described": set(words(re.split(r"[.;(]", self.description, maxsplit=1)[0])),
+        }
+        return next((kind for by, kind, known in _BY_WORDS if told[by] & known), Kind.TEXT)
 
     @property
     def is_label(self) -> bool:
@@ -116,7 +136,6 @@ class Offer:
     """A tool that the model may call now."""
 
     name: str
-    description: str
     parameters: tuple[Parameter, ...]
 
     @property
@@ -131,11 +150,9 @@ def read_offer(tool: Mapping[str, JSON]) -> Offer:
     """Return the offer of a tool in the function form."""
     function = tool["function"]
     schema = function.get("parameters") or {}
-    required = schema.get("required", ())
-    parameters = (
-        Parameter(name, one, name in required) for name, one in schema.get("properties", {}).items()
-    )
-    return Offer(function["name"], str(function.get("description") or ""), tuple(parameters))
+    required, properties = schema.get("required", ()), schema.get("properties", {})
+    parameters = (Parameter(name, one, name in required) for name, one in properties.items())
+    return Offer(function["name"], tuple(parameters))
 
 
 def type_of(schema: Mapping[str, JSON]) -> str:
@@ -147,27 +164,6 @@ def type_of(schema: Mapping[str, JSON]) -> str:
     types = [*(type_ if isinstance(type_, list) else ()), *map(type_of, choices)]
     types = [str(one) for one in types if one != "null"]
     return "string" if "string" in types or not types else types[0]
-
-
-def _kind(parameter: Parameter) -> Kind:
-    schema = parameter.schema
-    if isinstance(schema.get("enum"), list):
-        return Kind.ENUM
-    if (kind := _BY_TYPE.get(type_of(schema))) is not None:
-        return kind
-    if schema.get("format") in {"date", "date-time", "time"}:
-        return Kind.WHEN
-    named = set(words(parameter.name))
-    if found := next((one for one in _BY_NAME if named & WORDS[f"named_{one}"]), None):
-        return found
-    described = set(words(re.split(r"[.;(]", parameter.description, maxsplit=1)[0]))
-    return next((one for one in _BY_DESCRIPTION if described & WORDS[f"described_{one}"]), Kind.TEXT)
-
-
-_BY_TYPE = {"integer": Kind.NUMBER, "number": Kind.NUMBER, "boolean": Kind.FLAG}
-_BY_TYPE |= {"array": Kind.LIST, "object": Kind.OTHER}
-_BY_NAME = [Kind(name.removeprefix("named_")) for name in WORDS if name.startswith("named_")]
-_BY_DESCRIPTION = [Kind(name.removeprefix("described_")) for name in WORDS if name.startswith("described_")]
 
 
 @dataclass(frozen=True)
@@ -211,7 +207,9 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
         return None
     match parameter.kind:
         case Kind.ENUM:
-            return _enum(text, parameter)
+            said = {*map(stem, words(text))}
+            choices = ((one, {*map(stem, words(str(one)))}) for one in parameter.schema["enum"])
+            return next((one for one, wanted in choices if wanted and wanted <= said), None)
         case Kind.NUMBER:
             return _number(text, parameter, reader.person.language)
         case Kind.FLAG:
@@ -220,7 +218,12 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
         case Kind.LIST:
             return _list(text, parameter, reader)
         case Kind.EXPRESSION:
-            return _expression(text, parameter)
+            bare = asked_calculation(text)
+            if not is_arithmetic(bare):
+                return None
+            if _READS_WORDS & {*words(parameter.description)}:
+                return bare
+            return re.sub(r"(?<=\d)\s*[x×·]\s*(?=\d)", "*", bare).replace("÷", "/")
         case Kind.WHEN:
             return _moment(text, parameter, reader)
         case Kind.PLACE:
@@ -228,7 +231,10 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             are_two = re.search(r"\b(?:y|e|and) (?:en|em|in)\b", text)
             return None if is_there or are_two else _bare(_TIME_AFTER_PLACE.sub("", text)) or None
         case Kind.FILE:
-            return _file(text)
+            bare = _bare(text)  # a name with an ending or a folder may have several words
+            if re.search(ADDRESS, bare):
+                return None
+            return bare if is_file_name(bare) or len(bare.split()) == 1 else _first(_FILE, text)
         case Kind.URL:
             return _first(ADDRESS, text)
         case Kind.EMAIL:
@@ -281,12 +287,6 @@ def _bare(text: str) -> str:
 
 def _first(pattern: str, text: str) -> str | None:
     return match.group().rstrip(".,;") if (match := re.search(pattern, text)) else None
-
-
-def _enum(text: str, parameter: Parameter) -> JSON:
-    said = {*map(stem, words(text))}
-    choices = ((one, {*map(stem, words(str(one)))}) for one in parameter.schema["enum"])
-    return next((one for one, wanted in choices if wanted and wanted <= said), None)
 
 
 def _number(text: str, parameter: Parameter, language: str) -> JSON:
@@ -358,15 +358,6 @@ def _may_be_one(left: str, right: str, language: str) -> bool:
     return is_code or bool(of) or (language == "en" and len(more) > 1 and not is_counted)
 
 
-def _expression(text: str, parameter: Parameter) -> JSON:
-    bare = asked_calculation(text)
-    if not is_arithmetic(bare):
-        return None
-    if _READS_WORDS & set(words(parameter.description)):
-        return bare
-    return re.sub(r"(?<=\d)\s*[x×·]\s*(?=\d)", "*", bare).replace("÷", "/")
-
-
 def _moment(text: str, parameter: Parameter, reader: Reader) -> JSON:
     """Return words for a tool that reads words, ISO 8601 for one that wants it."""
     bare = text.strip(" ?!.;,¿¡")
@@ -392,11 +383,3 @@ def _quantity(text: str, language: str) -> JSON:
     if not counts or not names or len(bare.split()) > _LONGEST_QUANTITY or _NO_QUANTITY.search(fold(bare)):
         return None
     return None if is_calculation(bare) else bare
-
-
-def _file(text: str) -> JSON:
-    """Return a name with an ending or a folder, as many words as it has; else a single word."""
-    bare = _bare(text)
-    if re.search(ADDRESS, bare):
-        return None
-    return bare if is_file_name(bare) or len(bare.split()) == 1 else _first(_FILE, text)
