@@ -131,13 +131,9 @@ class OfflineModel:
 
     def _looked_up(self, said: str, planner: Planner) -> Plan:
         """Search what the person has written down for what a question asks for that no phrase fits."""
-        is_long = len(said) > _LONGEST_QUESTION
-        if (
-            is_long
-            or followups.may_vary(said)
-            or re.search(ADDRESS, said)
-            or not _DENIES.isdisjoint(words(said))
-        ):
+        if followups.may_vary(said) or not _DENIES.isdisjoint(words(said)):
+            return Plan()
+        if len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said):
             return Plan()
         telling = set(_telling(said))
         kept = [said[word.start : word.end] for word in spans(said) if word.text in telling]
