@@ -59,7 +59,7 @@ def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: s
                 "can connect a language model.",
             )
         more = say(language, "Write /help for everything I can do.")
-        return f"{text} {shown}".strip() + f"\n\n{more}"
+        return "\n\n".join((f"{text} {shown}".strip(), more))
     return {
         Talk.THANKS: say(language, "You're welcome!"),
         Talk.GOODBYE: say(language, "See you!"),

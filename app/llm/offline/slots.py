@@ -81,10 +81,8 @@ TAKES_THE_REST = frozenset({Kind.TEXT, Kind.WORDS, Kind.OTHER})  # any words fit
 TAKES_ANY_WORDS = TAKES_THE_REST | {Kind.PLACE, Kind.LIST}
 _SHORT_TEXT = spaced("title name subject")
 _IDENTIFIER = spaced("number id identifier")
-_BY_TYPE = {
-    **dict.fromkeys(("integer", "number"), Kind.NUMBER),
-    **{"boolean": Kind.FLAG, "array": Kind.LIST, "object": Kind.OTHER},
-}
+_BY_TYPE = {"integer": Kind.NUMBER, "number": Kind.NUMBER, "boolean": Kind.FLAG}
+_BY_TYPE |= {"array": Kind.LIST, "object": Kind.OTHER}
 _BY_WORDS = [  # a parameter's name tells before its description does
     (by, Kind(name.removeprefix(f"{by}_")), known)
     for by in ("named", "described")
