@@ -17,7 +17,7 @@ from tests.databases import database_at
 from tests.mailer import post_office
 from tests.standins.model import ModelServer, Play, echo
 from tests.tides import Web, obeys
-from tests.world import Graph, Server, Town, open_work, wait_for, world
+from tests.world import Graph, Server, Town, open_work, standing, wait_for, world
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -111,13 +111,8 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., tuple[Server, Graph]]]:
 
 @pytest.fixture(scope="session")
 def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    played = ModelServer(echo)
-    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"}
     window = {"window_open": True}  # for bodies that do not come through the stand-in
-    for server, graph in world(tmp_path_factory.mktemp("town"), crowd=400, graph=window, **options):
-        server.start()
-        yield Town(server, graph, played)
-    played.stop()
+    yield from standing(tmp_path_factory.mktemp("town"), crowd=400, graph=window)
 
 
 @pytest.fixture
@@ -132,11 +127,7 @@ def town(_standing: Town) -> Town:
 
 @pytest.fixture(scope="session")
 def _standing_offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    played = ModelServer(echo)
-    for server, graph in world(tmp_path_factory.mktemp("offline"), crowd=400):
-        server.start()
-        yield Town(server, graph, played)
-    played.stop()
+    yield from standing(tmp_path_factory.mktemp("offline"), crowd=400, OPENAI_BASE_URL="", LLM_MODEL="")
 
 
 @pytest.fixture

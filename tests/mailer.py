@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
-from tests.world import Server, Town, wait_for, world
+from tests.standins.model import calls, is_classifier, last_user_text
+from tests.world import Server, Town, standing, wait_for
 
 _SKILL = """\
 ---
@@ -72,12 +72,9 @@ def drop_mailer(folder: Path) -> Path:
 
 def post_office(folder: Path) -> Iterator[tuple[Town, Path]]:
     """A server with the skill, for a module of tests; its people, and the folder of its skills."""
-    played, skills = ModelServer(echo), drop_mailer(folder / "own")
-    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
-    for server, graph in world(folder, crowd=60, SWEEP_SECONDS="0.3", **options):
-        server.start()
-        yield Town(server, graph, played), skills
-    played.stop()
+    skills = drop_mailer(folder / "own")
+    for town in standing(folder, crowd=60, SWEEP_SECONDS="0.3", SKILLS_DIR=str(skills)):
+        yield town, skills
 
 
 def marks(skills: Path, what: str) -> list[dict[str, Any]]:

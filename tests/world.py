@@ -26,7 +26,7 @@ from tests.databases import database_at
 from tests.forks import SERVE, ForkedServer, run_recado
 from tests.standins.graph import control_app, graph_of
 from tests.standins.listener import Listener
-from tests.standins.model import ModelServer
+from tests.standins.model import ModelServer, Play, echo
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRET = "app-secret-of-the-test"
@@ -140,6 +140,12 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(15)
+
+    def restart(self, **env: str) -> None:
+        """Stop it, change its environment, and start it again."""
+        assert self.stop() == 0
+        self.env |= env
+        self.start()
 
     @property
     def log(self) -> str:
@@ -284,6 +290,16 @@ class Town:
     @staticmethod
     def phone(person: str) -> str:
         return f"1212555{int(person[1:]):04}"
+
+
+def standing(folder: Path, play: Play = echo, **options: Any) -> Iterator[Town]:
+    """A server for a module of tests, with a model that this plays, and its people; ends them."""
+    played = ModelServer(play)
+    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in"} | options
+    for server, graph in world(folder, **options):
+        server.start()
+        yield Town(server, graph, played)
+    played.stop()
 
 
 def connected(graph_port: int) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -110,6 +110,22 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> dict[str, Any]:
             for position, (name, arguments) in enumerate(wanted)
         ],
     }
+
+
+def routed(*categories: str, phrases: Sequence[str] = ()) -> Callable[[Play], Play]:
+    """Decorates what plays the main calls: the classifier names these categories and phrases."""
+    route = json.dumps({"categories": categories, "phrases": phrases})
+    return lambda play: lambda body: route if is_classifier(body) else play(body)
+
+
+def caller(*wanted: tuple[str, dict[str, Any]], to: str, then: str = "done") -> Play:
+    """Plays a model that is routed to a skill, makes these calls for each message, and then says this."""
+    return routed(to)(lambda body: then if body["messages"][-1]["role"] == "tool" else calls(*wanted))
+
+
+def results(body: dict[str, Any]) -> list[Any]:
+    """What a request says of the calls before it, in their order."""
+    return [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
 
 
 def last_user_text(body: dict[str, Any]) -> str:

@@ -10,8 +10,9 @@ _SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 
 
 def pdf(*pages: str, packed: int = 0) -> bytes:
-    """Pages of one line each; `packed`: bytes of blanks that each also unpacks to."""
-    contents = [f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode("cp1252") for text in pages]
+    """Pages of some lines each; `packed`: bytes of blanks that each also unpacks to."""
+    lines = [text.replace("\n", ") Tj 0 -14 Td (") for text in pages]
+    contents = [f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode("cp1252") for text in lines]
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
