@@ -29,11 +29,24 @@ class Browser:
 
     def send(self, page: str, form: str, **fields: str) -> int:
         """Send a form of a page with its hidden fields."""
-        shown = self.page(page)
-        assert f'action="{form}"' in shown
-        hidden = re.search(r'name="csrf" value="(\w+)"', shown)
-        assert hidden is not None
-        return self.http.post(form, data={"csrf": hidden[1], **fields}).status_code
+        assert f'action="{form}"' in self.page(page)
+        return self.http.post(form, data={"csrf": self.csrf(page), **fields}).status_code
+
+    def post(self, page: str, form: str, **fields: str) -> str:
+        """Send a form that a page has, follow where it leads, and return what is shown."""
+        answer = self.http.post(form, data={"csrf": self.csrf(page), **fields}, follow_redirects=True)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def csrf(self, page: str) -> str:
+        """Return the secret that the forms of a page send with them."""
+        return self.found(page, r'name="csrf" value="(\w+)"')
+
+    def found(self, page: str, pattern: str) -> str:
+        """Return what the only group of a pattern matches on a page."""
+        found = re.search(pattern, self.page(page))
+        assert found is not None, page
+        return found[1]
 
     def conversation(self, words: str) -> str:
         """Return the address of the only conversation that a search finds."""
@@ -114,14 +127,12 @@ def test_a_browser_is_signed_out_from_another_one_for_good(town: Any) -> None:
 
 def test_a_form_that_comes_while_its_session_ends_changes_nothing(town: Any) -> None:
     server, graph = town
-    graph.say("rita", "hola")
-    graph.reply("rita")
+    graph.ask("rita", "hola")
     browser = Browser(server)
-    secret = re.search(r'name="csrf" value="(\w+)"', browser.page("/console/people"))
-    assert secret is not None
+    secret = browser.csrf("/console/people")
 
     def slow_body() -> Iterator[bytes]:
-        yield f"csrf={secret[1]}&who=12125550002&".encode()
+        yield f"csrf={secret}&who=12125550002&".encode()
         server.recado("token", "--renew")
         yield b"x=1"
 
@@ -133,8 +144,7 @@ def test_a_form_that_comes_while_its_session_ends_changes_nothing(town: Any) -> 
 
 def test_an_owner_answers_a_customer_and_gives_the_conversation_back(town: Any) -> None:
     server, graph = town
-    graph.say("rosa", "hello")
-    graph.reply("rosa")
+    graph.ask("rosa", "hello")
     browser = Browser(server)
     where = browser.conversation("hello")
     assert CRAFTED not in browser.page(where)
@@ -150,8 +160,7 @@ def test_an_owner_answers_a_customer_and_gives_the_conversation_back(town: Any) 
 
 def test_a_form_of_another_page_changes_nothing_and_an_owners_chat_stays_their_own(town: Any) -> None:
     server, graph = town
-    graph.say("olga", "what do I owe?")
-    graph.reply("olga")
+    graph.ask("olga", "what do I owe?")
     browser = Browser(server)
     where = browser.conversation("owe")
     assert f"{where}/take" not in browser.page(where)
@@ -162,10 +171,9 @@ def test_a_form_of_another_page_changes_nothing_and_an_owners_chat_stays_their_o
 
 def test_a_refused_form_comes_back_as_it_was_filled_in_with_the_error_at_its_field(town: Any) -> None:
     browser = Browser(town[0])
-    secret = re.search(r'name="csrf" value="(\w+)"', browser.page("/console/setup"))
-    assert secret is not None
+    secret = browser.csrf("/console/setup")
 
-    def refused(form: str, page: str, status: int = 400, csrf: str = secret[1], **fields: str) -> str:
+    def refused(form: str, page: str, status: int = 400, csrf: str = secret, **fields: str) -> str:
         headers = {"accept-language": "es", "sec-fetch-site": "same-origin"}
         sent = {"csrf": csrf, "page": page, **fields}
         answer = browser.http.post(form, data=sent, headers=headers)
@@ -175,7 +183,6 @@ def test_a_refused_form_comes_back_as_it_was_filled_in_with_the_error_at_its_fie
 
     invited = {"role": "owner", "uses": "7", "hours": CRAFTED}
     shown = refused("/console/people/invite", "/console/people?words=x", **invited)
-
     assert 'value="7"' in shown
     assert '<option value="owner" selected>' in shown
     assert re.search(r'name="hours"[^>]*autofocus[^>]*aria-describedby="fault"', shown)
@@ -236,8 +243,7 @@ def test_people_are_found_among_many_and_shown_by_the_hundred(make_world: Any) -
 
 def test_roles_are_changed_and_costs_are_shown(town: Any) -> None:
     server, graph = town
-    graph.say("ines", "hello")
-    graph.reply("ines")
+    graph.ask("ines", "hello")
     browser = Browser(server)
     assert ">guest<" in browser.page("/console/people")
     assert re.search(r"<b>[1-9]\d*</b> messages? came today", browser.page("/console"))

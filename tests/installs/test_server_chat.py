@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
-from tests.console.test_abilities import post
 from tests.console.test_pages import Browser
 from tests.forks import run_recado
 from tests.installs.made_packages import CLOCK, GROW, HIGH_TIDE, entry, stand_in_wheel
@@ -136,18 +135,18 @@ def test_a_server_of_the_directory_is_installed_in_the_console(port: Any) -> Non
     server, _ = port()
     browser, here = Browser(server), "/console/abilities"
     assert TIDES in browser.page(f"{here}/find?words=tides")
-    card = post(browser, here, f"{here}/entry", name=TIDES)
+    card = browser.post(here, f"{here}/entry", name=TIDES)
     subject, name = (re.search(rf'name="{field}" value="([^"]+)"', card) for field in ("subject", "name"))
     assert subject is not None
     assert name is not None
     fields = {"kind": "server", "name": name[1], "subject": subject[1], "choice": "trust"}
-    page = post(browser, here, f"{here}/install", **fields)
+    page = browser.post(here, f"{here}/install", **fields)
     where = re.search(r'sse-connect="(/console/abilities/installs/\w+)', page)
     assert where is not None
     wait_for(lambda: "It is installed." in browser.page(where[1]), "the end of the install")
     wait_for(lambda: "high_tide" in browser.page(f"{here}/servers/tides"), "its tool")
     assert len(records(server)) == 1
-    post(browser, here, f"{here}/servers/tides/remove")
+    browser.post(here, f"{here}/servers/tides/remove")
     assert records(server) == []
 
 
