@@ -1,5 +1,6 @@
 """Who counts as this machine's own user, and who holds the administrator's token."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -9,59 +10,24 @@ from app.security import AdminToken, is_local, write_private
 
 
 def request(peer: str | None = "127.0.0.1", **headers: str) -> Request:
-    pairs = {"host": "127.0.0.1:8000", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    pairs = {"host": "127.0.0.1:8000", **headers}
     return Request(
-        {
-            "type": "http",
-            "method": "GET",
-            "path": "/",
-            "query_string": b"token=secret",
-            "client": None if peer is None else (peer, 5),
-            "headers": [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()],
-        }
+        {"type": "http", "method": "GET", "path": "/", "query_string": b"token=secret"}
+        | {"client": None if peer is None else (peer, 5)}
+        | {"headers": [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()]}
     )
 
 
-def test_this_machine_is_local() -> None:
-    for host in (
-        *("localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"),
-        "127.0.0.2",
-    ):
-        for peer in ("127.0.0.1", "127.8.9.10", "::1"):
-            assert is_local(request(peer, host=host))
-
-
-def test_another_peer_is_not_local() -> None:
-    for peer in ("192.168.1.5", "10.0.0.1", "8.8.8.8", "fe80::1", "0.0.0.0", "", "unix", None):
-        assert not is_local(request(peer))
-
-
-HOSTS = (
+OWN_HOSTS = (
+    *("localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"),
+    "127.0.0.2",
+)
+OTHER_HOSTS = (
     *("evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "evil.example:8000", "recado.local", ""),
     *(":8000", "192.168.1.5:8000", "[::2]:8000", "0.0.0.0:8000", "localhost:80:evil", "x@127.0.0.1"),
     *("localhost:80@evil.example", "127.0.0.1:x"),
 )
-
-
-def test_another_host_name_is_not_local() -> None:
-    for host in HOSTS:
-        for published in [True, False]:
-            assert not is_local(request(host=host), published=published)
-
-
-def test_a_missing_host_is_not_local() -> None:
-    bare = request()
-    bare.scope["headers"] = []
-    assert not is_local(bare)
-
-
-def test_of_two_hosts_none_counts() -> None:
-    for hosts in [["127.0.0.1", "evil.example"], ["evil.example", "127.0.0.1"]]:
-        twice = request()
-        twice.scope["headers"] = [(b"host", host.encode()) for host in hosts]
-        assert not is_local(twice)
-
-
+OTHER_PEERS = ("192.168.1.5", "10.0.0.1", "8.8.8.8", "fe80::1", "0.0.0.0", "", "unix", None)
 FORWARDED = (
     *("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded", "Via"),
     *("X-Real-IP", "Client-IP", "X-Client-IP", "True-Client-IP", "X-Cluster-Client-IP", "CF-Connecting-IP"),
@@ -70,27 +36,29 @@ FORWARDED = (
 )
 
 
+def test_only_a_peer_and_a_host_of_this_machine_are_local() -> None:
+    for peer in ("127.0.0.1", "127.8.9.10", "::1"):
+        assert all(is_local(request(peer, host=host)) for host in OWN_HOSTS)
+    assert [peer for peer in OTHER_PEERS if is_local(request(peer))] == []
+    assert is_local(request("172.17.0.1"), published=True)  # a published port: whoever the peer is
+    for published in (True, False):
+        assert [host for host in OTHER_HOSTS if is_local(request(host=host), published=published)] == []
+    for hosts in ([], ["127.0.0.1", "evil.example"], ["evil.example", "127.0.0.1"]):
+        several = request()
+        several.scope["headers"] = [(b"host", host.encode()) for host in hosts]
+        assert not is_local(several)
+
+
 def test_what_a_proxy_or_tunnel_forwarded_is_not_local() -> None:
-    for value in ["127.0.0.1", ""]:
+    for value, published in product(("127.0.0.1", ""), (True, False)):
         for header in FORWARDED:
-            for published in [True, False]:
-                assert not is_local(request(**{header.lower(): value}), published=published)
-
-
-def test_underscores_do_not_hide_that_it_was_forwarded() -> None:
-    for header in [b"x_forwarded_for", b"x_real_ip", b"client_ip"]:
+            assert not is_local(request(**{header.lower(): value}), published=published)
+    for hidden in (b"x_forwarded_for", b"x_real_ip", b"client_ip"):
         forwarded = request()
-        forwarded.scope["headers"] += [(header, b"1.2.3.4")]
+        forwarded.scope["headers"] += [(hidden, b"1.2.3.4")]
         assert not is_local(forwarded)
-
-
-def test_other_headers_are_no_hindrance() -> None:
-    for header in ["accept", "user-agent", "x-requested-with", "x-my-forwarded-thing", "cfg"]:
+    for header in ("accept", "user-agent", "x-requested-with", "x-my-forwarded-thing", "cfg"):
         assert is_local(request(**{header: "x"}))
-
-
-def test_a_published_port_counts_whoever_the_peer_is() -> None:
-    assert is_local(request("172.17.0.1"), published=True)
 
 
 async def test_the_token_opens_as_a_bearer_and_not_in_the_address(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """Skill folders that an author begins, brings in and takes out."""
 
-import ast
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,15 +49,9 @@ def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(own: OwnS
 def test_the_tests_of_a_new_skill_run_with_plain_pytest_and_without_recado(own: OwnSkills) -> None:
     folder = own.new("groceries").folder
     sources = [*folder.glob("scripts/*.py"), *folder.glob("tests/*.py")]
-    imported = {name for source in sources for name in _imports(source)}
-    assert not {name for name in imported if name.split(".")[0] == "app"}
-    done = subprocess.run(
-        [sys.executable, "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    assert not re.search(r"^\s*(from|import) app\b", "\n".join(map(Path.read_text, sources)), re.MULTILINE)
+    pytest_alone = [sys.executable, "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(pytest_alone, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
     assert load_skill(folder).warnings == ()
@@ -79,8 +72,10 @@ def test_a_name_that_cannot_be_or_is_taken_is_refused(own: OwnSkills, tmp_path: 
             own.new(name)
 
 
-def test_a_folder_is_copied_whole_without_hidden_files_and_caches(own: OwnSkills, tmp_path: Path) -> None:
-    source = lamps(tmp_path / "elsewhere")
+def test_a_folder_is_copied_whole_under_the_skills_name_without_hidden_files_and_caches(own, tmp_path):
+    source = lamps(tmp_path / "elsewhere").rename(
+        tmp_path / "elsewhere" / "Lamps-main"
+    )  # as it is downloaded
     (source / "references").mkdir()
     (source / "references" / "rooms.md").write_text("kitchen")
     (source / "rooms.md").symlink_to("references/rooms.md")
@@ -91,7 +86,8 @@ def test_a_folder_is_copied_whole_without_hidden_files_and_caches(own: OwnSkills
         (source / hidden).write_text("x")
     copy = tmp_path / "mine" / "lamps"
     assert own.add(source).folder == copy
-    assert _files(copy) == {"SKILL.md", "scripts/tools.py", "references/rooms.md", "rooms.md", "run.sh"}
+    files = {str(one.relative_to(copy)) for one in copy.rglob("*") if not one.is_dir()}
+    assert files == {"SKILL.md", "scripts/tools.py", "references/rooms.md", "rooms.md", "run.sh"}
     assert (copy / "rooms.md").read_text() == "kitchen"
     assert os.access(copy / "run.sh", os.X_OK)
     assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
@@ -112,59 +108,10 @@ SPOILT: list[tuple[Callable[[Path], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "words"), SPOILT)
-def test_what_cannot_be_taken_leaves_nothing_behind(
-    spoil: Callable[[Path], object], words: str, own: OwnSkills, tmp_path: Path
-) -> None:
-    source = lamps(tmp_path / "elsewhere")
-    spoil(source)
-    (source,) = (tmp_path / "elsewhere").iterdir()
-    with pytest.raises(AuthoringError, match=re.escape(words)):
-        own.add(source)
-    assert not (tmp_path / "mine").exists() or not list((tmp_path / "mine").iterdir())
-
-
-def test_a_downloaded_folder_takes_the_name_that_its_skill_says(own: OwnSkills, tmp_path: Path) -> None:
-    lamps(tmp_path / "down").rename(tmp_path / "down" / "Lamps-main")
-    assert own.add(tmp_path / "down" / "Lamps-main").folder == tmp_path / "mine" / "lamps"
-
-
-def test_a_folder_that_is_there_already_or_holds_the_others_is_not_copied(
-    own: OwnSkills, tmp_path: Path
-) -> None:
-    there = lamps(tmp_path / "mine")
-    with pytest.raises(AuthoringError, match="seen at the next message"):
-        own.add(there)
-    (tmp_path / "SKILL.md").write_text("---\nname: all\ndescription: Everything.\n---\n")
-    with pytest.raises(AuthoringError, match="in one another"):
-        own.add(tmp_path)
-    with pytest.raises(AuthoringError, match="one folder below there are: lamps"):
-        own.add(tmp_path / "mine")
-
-
-def test_only_own_skills_are_removed_and_of_a_link_only_the_link(own: OwnSkills, tmp_path: Path) -> None:
-    lamps(tmp_path / "mine")
-    for name, words in (
-        ("clock", "comes with the release"),
-        ("nothing", "no skill of yours is named 'nothing'; there are: lamps"),
-        (".", "no skill of yours"),
-    ):
+def test_what_cannot_be_taken_leaves_nothing_behind(own: OwnSkills, tmp_path: Path) -> None:
+    for number, (spoil, words) in enumerate(SPOILT):
+        spoil(lamps(tmp_path / f"down{number}"))
+        (source,) = (tmp_path / f"down{number}").iterdir()
         with pytest.raises(AuthoringError, match=re.escape(words)):
-            own.remove(name)
-    folder = lamps(tmp_path / "elsewhere", "lights")
-    (tmp_path / "mine" / "lights").symlink_to(folder)
-    assert own.remove("lights").is_symlink()
-    assert (folder / "SKILL.md").exists()
-    assert [one.name for one in (tmp_path / "mine").iterdir()] == ["lamps"]
-
-
-def _files(folder: Path) -> set[str]:
-    return {str(one.relative_to(folder)) for one in folder.rglob("*") if not one.is_dir()}
-
-
-def _imports(source: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+            own.add(source)
+        assert not list((tmp_path / "mine").glob("*"))

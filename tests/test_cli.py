@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from app.cli import app
 from tests.doctor.house import kept_environment
 from tests.forks import SERVE, ForkedServer, run_recado, start_at_terminal
+from tests.test_dropped_skills import drop
 from tests.world import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,15 +111,13 @@ def test_help_names_every_command_and_the_version_is_told(house: House) -> None:
 
 
 def test_each_faulty_variable_has_one_line_and_no_secret_is_in_any(house: House) -> None:
-    done = house.call(
-        "token",
-        status=2,
-        PORT="eighty",
-        DRY_RUN="perhaps",
-        TIMEZONE="Mars/Olympus",
-        CONFIRMATION_MODE="never",
-        WHATSAPP_ACCESS_TOKEN=SECRET,
-    )
+    faulty = {
+        "PORT": "eighty",
+        "DRY_RUN": "perhaps",
+        "TIMEZONE": "Mars/Olympus",
+        "CONFIRMATION_MODE": "never",
+    }
+    done = house.call("token", status=2, WHATSAPP_ACCESS_TOKEN=SECRET, **faulty)
     lines = done.stderr.splitlines()
     assert len(lines) == 4
     for variable in ("PORT='eighty'", "DRY_RUN='perhaps'", "TIMEZONE='Mars/Olympus'", "CONFIRMATION_MODE"):
@@ -150,6 +149,8 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
                 "not of the form http://host or https://host; write it like https://graph.",
             ),
             ({"ALLOWED_PHONE_NUMBERS": "+52 55 1234 5678, hola"}, 2, "'hola' is no phone number"),
+            ({"ROLE": "worker"}, 2, "several processes need PostgreSQL"),
+            ({"ROLE": "worker", "DATABASE_URL": postgres}, 2, "simulator works in one process only"),
             ({"HOST": "no.such.host.invalid"}, 1, "cannot listen at no.such.host.invalid"),
             ({"GUEST_LIMIT": "ten"}, 2, "GUEST_LIMIT"),
         ]
@@ -163,6 +164,7 @@ def test_what_cannot_be_used_ends_with_one_clear_line(command: str, house: House
 def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: House) -> None:
     connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "+34 600 111 222"}
     assert "no database" in house.call("erase", "525512345678", "--yes", status=1, **connected).stderr
+    house.call("people", "owner", "+34 600 111 222")  # in the simulator
     house.call("people", "allow", "+52 1 55 1234 5678", **connected)
     told = house.call("people", "block", "5491155550000", **connected).stdout
     assert told == "5491155550000 is blocked\n"
@@ -177,18 +179,11 @@ def test_people_are_let_in_shut_out_and_made_owners_without_a_server(house: Hous
     with sqlite3.connect(house.folder / "data" / "recado.db") as database:
         database.execute("INSERT INTO outsiders VALUES ('whatsapp', '5215587654321', 'Eva', 2, 0, 0)")
         database.execute("INSERT INTO outsiders VALUES ('whatsapp', '5215512345678', 'Ana', 2, 0, 0)")
-    shown = house.call("people", "list", **listed).stdout
-    assert len(re.findall("turned away", shown)) == 1
-    shown = house.call("people", "list", **{**connected, "ALLOWED_PHONE_NUMBERS": "525587654321"}).stdout
-    assert "turned away" not in shown
-
+    assert house.call("people", "list", **listed).stdout.count("turned away") == 1
+    listed["ALLOWED_PHONE_NUMBERS"] = "525587654321"
+    assert "turned away" not in house.call("people", "list", **listed).stdout
     wrong = house.call("people", "allow", "Ana", status=1, **connected)
     assert "neither a phone number" in wrong.stderr
-
-
-def test_a_number_without_its_country_code_is_refused_unless_somebody_has_written_with_it(
-    house: House,
-) -> None:
     mexican = {"WHATSAPP_ACCESS_TOKEN": SECRET, "TIMEZONE": "America/Mexico_City"}
     for action in ("owner", "allow"):
         refused = house.call("people", action, "55 1234 5678", status=1, **mexican)
@@ -196,13 +191,6 @@ def test_a_number_without_its_country_code_is_refused_unless_somebody_has_writte
     assert "is blocked" in house.call("people", "block", "55 1234 5678", **mexican).stdout
     assert "is an owner now" in house.call("people", "owner", "55 1234 5678", **mexican).stdout
     assert "may talk now" in house.call("people", "allow", "MX.10955501234", **mexican).stdout
-
-
-def test_a_configured_number_that_only_the_simulator_knows_is_still_listed(house: House) -> None:
-    house.call("people", "owner", "12125550001")
-    connected = {"WHATSAPP_ACCESS_TOKEN": SECRET, "OWNER_PHONE_NUMBERS": "12125550001"}
-    shown = house.call("people", "list", **connected).stdout
-    assert re.search(r"whatsapp +owner +yes +in the configuration", shown)
 
 
 def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
@@ -214,18 +202,8 @@ def test_the_token_is_made_once_kept_private_and_renewed(house: House) -> None:
     assert second not in ("", first)
     assert house.call("token").stdout == second
     assert house.call("token", ADMIN_TOKEN="of-my-own-alone-").stdout == "of-my-own-alone-\n"
-    assert (
-        "change it there" in house.call("token", "--renew", status=1, ADMIN_TOKEN="of-my-own-alone-").stderr
-    )
-
-
-def skill(folder: Path, name: str, code: str, *, body: str = "") -> Path:
-    place = folder / name
-    (place / "scripts").mkdir(parents=True)
-    body = body or f"---\nname: {name}\ndescription: Turns lamps on and off.\n---\nLamps.\n"
-    (place / "SKILL.md").write_text(body)
-    (place / "scripts" / "tools.py").write_text(code)
-    return place
+    refused = house.call("token", "--renew", status=1, ADMIN_TOKEN="of-my-own-alone-")
+    assert "change it there" in refused.stderr
 
 
 LAMPS = '''
@@ -243,7 +221,7 @@ def _private():
 
 
 def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> None:
-    mine = skill(house.folder / "mine", "lamps", LAMPS).parent
+    mine = drop(house.folder / "mine", "lamps", LAMPS).parent
     catalogue = json.loads(house.call("catalog", "--json", SKILLS_DIR=str(mine)).stdout)
     names = [schema["name"] for schema in catalogue["functionSchema"]]
     assert {"calculate", "current_time", "switch_lamp"} <= set(names)
@@ -259,8 +237,8 @@ def test_the_catalogue_and_the_check_never_run_a_tools_file(house: House) -> Non
 
 
 def test_the_check_fails_for_a_faulty_skill_and_goes_on(house: House) -> None:
-    skill(house.folder / "mine", "broken", "def oops(:\n")
-    skill(house.folder / "mine", "lamps", LAMPS)
+    drop(house.folder / "mine", "broken", "def oops(:\n")
+    drop(house.folder / "mine", "lamps", LAMPS)
     report = house.call("skills", "check", "mine", status=1).stdout
     assert "FAULT: scripts/tools.py line 1: " in report
     assert "tool: switch_lamp" in report
@@ -280,7 +258,7 @@ def test_a_route_shows_the_tools_and_their_ranks(house: House) -> None:
     assert "SCORE" not in nothing
 
 
-def test_a_value_that_is_wrong_does_not_hide_misspelt_names(house: House) -> None:
+def test_the_doctor_names_misspelt_variables_a_broken_file_and_a_machine_without_a_zone(house: House) -> None:
     (house.folder / ".env").write_text("PORT=eighty\nWHATSAPP_TOKEN=x\n")
     told = house.call("doctor", status=1).stdout
     assert "FAIL configuration: PORT='eighty'" in told
@@ -288,11 +266,9 @@ def test_a_value_that_is_wrong_does_not_hide_misspelt_names(house: House) -> Non
     (house.folder / ".env").write_bytes(b"PORT=\xff\xfe\n")
     (line,) = house.call("doctor", status=1).stdout.splitlines()
     assert ".env is not UTF-8 text" in line
-
-
-def test_a_machine_on_utc_is_asked_for_a_zone(house: House) -> None:
-    wanted = "WARN time zone: TIMEZONE is not set and this machine is on UTC"
-    assert wanted in house.run("doctor", TZ="Etc/UTC").stdout
+    (house.folder / ".env").unlink()
+    on_utc = "WARN time zone: TIMEZONE is not set and this machine is on UTC"
+    assert on_utc in house.run("doctor", TZ="Etc/UTC").stdout
 
 
 _STARTS_SLOWLY = """
@@ -307,6 +283,7 @@ sys.addaudithook(hook)
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_is_stopped_while_it_starts_ends_well(house: House) -> None:
     (house.folder / "sitecustomize.py").write_text(_STARTS_SLOWLY)
     process = subprocess.Popen(
@@ -389,9 +366,8 @@ def talk_at_a_terminal(house: House, *options: str) -> None:
         assert terminal.status() == 0
 
 
-def test_questions_come_to_the_terminal_with_and_without_a_server_and_after_one_was_killed(
-    house: House,
-) -> None:
+@pytest.mark.slow
+def test_questions_come_to_the_terminal_with_and_without_a_server_and_after_one_was_killed(house):
     talk_at_a_terminal(house, "--mode", "confirm-all")
     house.variables |= {"BURST_QUIET_SECONDS": "0", "CONFIRMATION_MODE": "confirm-all"}
     process = house.start(free_port())
@@ -414,18 +390,13 @@ def test_ctrl_c_leaves_the_terminal_cleanly(house: House) -> None:
         assert "Traceback" not in terminal.seen
 
 
-def test_a_second_server_on_the_same_database_ends_with_one_clear_line(served: House) -> None:
+def test_a_second_server_on_a_database_or_a_port_ends_with_one_clear_line(served, house):
     record = (served.folder / "data" / "server.json").read_text()
-    started = time.monotonic()
     done = served.run("serve", "--port", str(free_port()), status=1)
-    assert time.monotonic() - started < 10
     (line,) = done.stderr.splitlines()
     assert f"process {json.loads(record)['pid']}" in line
     assert "in use by another Recado server" in line
     assert (served.folder / "data" / "server.json").read_text() == record
-
-
-def test_a_port_in_use_ends_with_one_clear_line(served: House, house: House) -> None:
     done = house.run("serve", status=1, PORT=served.variables["PORT"])
     (line,) = done.stderr.splitlines()
     assert f"port {served.variables['PORT']}" in line

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.settings import MessageBudget, Settings
+from app.turns.turn import TurnRunner
 
 NAMES = {
     "app.tools": (
@@ -91,11 +92,6 @@ def test_a_name_that_others_import_is_there() -> None:
     for module, names in NAMES.items():
         for name in names:
             assert callable(getattr(importlib.import_module(module), name))
-
-
-def test_the_tool_loop_has_its_name() -> None:
-    from app.turns.turn import TurnRunner
-
     assert callable(TurnRunner.execute_tool_loop)
 
 
@@ -123,9 +119,7 @@ def test_a_variable_is_a_setting_with_its_default(settings: Settings) -> None:
     ],
     ids=lambda value: str(value) if isinstance(value, str) else "",
 )
-def test_a_default_follows_from_others(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings, environment: dict[str, str], name: str, expected: Any
-) -> None:
+def test_a_default_follows_from_others(monkeypatch, settings, environment, name, expected):
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     assert getattr(Settings(_env_file=None), name) == expected  # type: ignore[call-arg]
@@ -134,18 +128,8 @@ def test_a_default_follows_from_others(
 def test_every_setting_is_of_the_contract_or_one_of_our_own() -> None:
     names = {field.alias or name.upper() for name, field in Settings.model_fields.items()}
     own = {
-        "ROLE",
-        "PUBLIC_URL",
-        "SWEEP_SECONDS",
-        "CONCURRENT_TURNS",
-        "FREE_SPACE_MB",
-        "DATA_QUOTA_MB",
-        "FILES_QUOTA_MB",
-        "SMITHERY_URL",
-        "GUEST_LIMIT",
-        "GUESTS_LIMIT",
-        "TOKEN_LIMIT",
-        "SEND_LIMIT",
+        *("ROLE", "PUBLIC_URL", "SWEEP_SECONDS", "CONCURRENT_TURNS", "FREE_SPACE_MB", "DATA_QUOTA_MB"),
+        *("FILES_QUOTA_MB", "SMITHERY_URL", "GUEST_LIMIT", "GUESTS_LIMIT", "TOKEN_LIMIT", "SEND_LIMIT"),
         "WHATSAPP_REMINDER_TEMPLATE",
     }
     assert names == set(DEFAULTS) | own

@@ -65,32 +65,10 @@ anything new?|see you tomorrow|bye|my name is John|I'm from Texas|I live in Denv
 the square root of 81|and on Tuesday?|what's left to do|make a list|send me the file
 how much does it cost|note that I owe Luis 200 dollars
 """
-UNKNOWN = [
-    "",
-    " ",
-    "ok",
-    "OK!",
-    "👍",
-    "😂😂😂",
-    "2+2",
-    "1.234,50",
-    "5",
-    "...",
-    "???",
-    "Ana",
-    "Carlos",
-    "no",
-    "\x00",
-]
-UNKNOWN += [
-    "https://example.com/the-best-way",
-    "ana@example.com",
-    "María José",
-    "Tokio",
-    "hmm…",
-    "/help",
-    "日本語",
-]
+UNKNOWN = """
+ok|OK!|👍|😂😂😂|2+2|1.234,50|5|...|???|Ana|Carlos|no|\x00||María José|Tokio|hmm…|/help|日本語
+https://example.com/the-best-way|ana@example.com
+"""
 
 
 def messages(table: str) -> list[str]:
@@ -100,36 +78,29 @@ def messages(table: str) -> list[str]:
 def test_short_messages_are_told_apart() -> None:
     for language, table in [("es", SPANISH), ("pt", PORTUGUESE), ("en", ENGLISH)]:
         said = messages(table)
-        found = {message: detect_language(message) for message in said}
-        wrong = {message: guess for message, guess in found.items() if guess != language}
+        wrong = {message: guess for message in said if (guess := detect_language(message)) != language}
         assert len(said) >= 60
         assert len(wrong) <= 0.05 * len(said), wrong
         assert not [guess for guess in wrong.values() if guess is not None], wrong
 
 
 def test_it_says_nothing_where_nothing_can_be_told() -> None:
-    for message in UNKNOWN:
-        assert detect_language(message) is None
-
-
-def test_a_word_without_its_accent_that_is_one_of_another_language_too_does_not_turn_a_message() -> None:
-    assert detect_language("1200 mas iva 16%") is None
-    assert detect_language("cancela o do agua") == "pt"
+    assert {detect_language(message) for message in [*messages(UNKNOWN), " "]} == {None}
 
 
 def test_the_english_name_of_a_server_does_not_turn_what_is_asked_about_it() -> None:
     for language, said in [
-        ("pt", "instala o servidor time; remove o servidor time; instala o server github"),
-        ("pt", "aprova as ferramentas do time; atualiza o servidor filesystem; desfaz"),
-        ("es", "instala el server time; activa el server filesystem; quita el server git"),
-        ("en", "install the time server; turn off the server time; approve the tools of memory"),
+        ("pt", "instala o servidor time|remove o servidor time|instala o server github"),
+        ("pt", "aprova as ferramentas do time|atualiza o servidor filesystem|desfaz"),
+        ("es", "instala el server time|activa el server filesystem|quita el server git"),
+        ("en", "install the time server|turn off the server time|approve the tools of memory"),
     ]:
-        assert {one: detect_language(one) for one in said.split("; ")} == dict.fromkeys(
-            said.split("; "), language
-        )
+        assert [one for one in messages(said) if detect_language(one) != language] == []
 
 
-def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
+def test_a_name_a_loan_word_or_a_missing_accent_does_not_turn_a_message() -> None:
+    assert detect_language("1200 mas iva 16%") is None
+    assert detect_language("cancela o do agua") == "pt"
     assert detect_language("recuérdame la reunión con John Smith sobre el password") == "es"
     assert detect_language("me lembra da reunião com a María José no shopping") == "pt"
     assert {detect_language(one, "es") for one in ("hii", "heyyy", "stop", "ok google")} == {None}
@@ -144,9 +115,7 @@ def test_a_name_or_a_loan_word_does_not_turn_a_message() -> None:
     ("pt", "what time is it", "en"), ("pt", "recuérdame pagar", "es"), ("en", "¿cómo estás?", "es"),
     ("es", "show my lists", "en"),
 ])  # fmt: skip
-def test_a_person_keeps_their_language_unless_two_words_are_only_of_another(
-    usual: str, said: str, found: str | None
-) -> None:
+def test_a_person_keeps_their_language_unless_two_words_are_only_of_another(usual, said, found):
     assert detect_language(said, usual) == found
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from tests.test_authoring import lamps
 from tests.test_cli import House
-from tests.world import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -46,25 +44,6 @@ def test_from_nothing_to_a_tool_that_answers(house: House) -> None:
     assert "groceries" not in _listed(house)
 
 
-def test_a_running_server_follows_at_the_next_message(house: House) -> None:
-    port = free_port()
-    house.variables |= {"PORT": str(port), "BURST_QUIET_SECONDS": "0"}
-    server = house.start(port)
-    try:
-        asked = "add milk to groceries\n"
-        assert "On the list" not in house.run("chat", typed=asked).stdout
-        house.call("skills", "new", "groceries")
-        assert "✓ On the list: milk" in house.run("chat", typed=asked).stdout
-        tools = house.folder / "mine" / "groceries" / "scripts" / "tools.py"
-        tools.write_text(tools.read_text().replace("On the list: {thing}", "Noted: {thing}"))
-        assert "✓ Noted: milk" in house.run("chat", typed=asked).stdout
-        house.call("skills", "remove", "groceries")
-        assert "✓" not in house.run("chat", typed=asked).stdout
-    finally:
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(15) == 0
-
-
 def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     lamps(house.folder / "elsewhere")
     manifest = "elsewhere/lamps/SKILL.md"  # as a shell completes it: its folder is meant
@@ -73,10 +52,25 @@ def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     assert "Added lamps to " in added
     assert "tool: switch_lamp" in added
     assert "remove that first" in house.call("skills", "add", "elsewhere/lamps", status=1).stderr
-    assert "no SKILL.md" in house.call("skills", "add", "elsewhere", status=1).stderr
+    (house.folder / "SKILL.md").write_text("---\nname: all\ndescription: Everything.\n---\n")
+    for place, refused in (
+        ("elsewhere", "no SKILL.md"),
+        ("mine", "one folder below there are: lamps"),
+        (".", "in one another; what is in it is seen at the next message"),
+    ):
+        assert refused in house.call("skills", "add", place, status=1).stderr
+    for name, refused in (
+        ("notes", "comes with the release"),
+        ("nothing", "no skill of yours is named 'nothing'; there are: lamps"),
+        (".", "no skill of yours"),
+    ):
+        assert refused in house.call("skills", "remove", name, status=1).stderr
+    (house.folder / "mine" / "lights").symlink_to(lamps(house.folder / "elsewhere", "lights"))
+    house.call("skills", "remove", "lights")
+    assert (house.folder / "elsewhere" / "lights" / "SKILL.md").exists()  # of a link only the link goes
     house.call("skills", "remove", "lamps")
-    assert "comes with the release" in house.call("skills", "remove", "notes", status=1).stderr
-    assert len(list((house.folder / "data" / "skills-removed").iterdir())) == 1
+    assert not list((house.folder / "mine").iterdir())
+    assert len(list((house.folder / "data" / "skills-removed").iterdir())) == 2
     own_notes = str(lamps(house.folder / "elsewhere", "notes"))
     assert "the release has a skill 'notes'" in house.call("skills", "add", own_notes, status=1).stderr
 
@@ -95,17 +89,22 @@ def test_an_address_is_refused_in_its_own_words(house: House) -> None:
         assert words in house.call("skills", "add", address, status=1).stderr
 
 
-def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house: House) -> None:
-    code = 'def break_down():\n    """Breaks down."""\n    __import__("os")._exit(3)\n'
+def breaks_down(house: House, code: str) -> Path:
+    """Drop a skill whose tool runs unasked, also after it died; return its file."""
     folder = lamps(house.folder / "mine")
     (folder / "SKILL.md").write_text(
         "---\nname: lamps\ndescription: Lamps.\nmetadata:\n"
         "  idempotent-tools: break_down\n  read-only-tools: break_down\n---\n"
-    )  # what may not be repeated is asked about once its outcome is unknown
+    )
     (folder / "assets").mkdir()
     (folder / "assets" / "phrases.yaml").write_text("break_down:\n  en: [break down]\n")
-    tools = folder / "scripts" / "tools.py"
-    tools.write_text(code)
+    (folder / "scripts" / "tools.py").write_text(code)
+    return folder / "scripts" / "tools.py"
+
+
+def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house: House) -> None:
+    code = 'def break_down():\n    """Breaks down."""\n    __import__("os")._exit(3)\n'
+    tools = breaks_down(house, code)
     house.run("chat", typed="break down\n" * 3)
     assert re.search(r"^lamps .*set aside after 3 failures in a row", _listed(house), re.MULTILINE)
     tools.write_text(code.replace('__import__("os")._exit(3)', "return 'mended'"))
@@ -113,14 +112,12 @@ def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house
     assert re.search(r"^lamps .*ready$", _listed(house), re.MULTILINE)
 
 
-def test_a_folder_that_cannot_be_written_is_named(house: House) -> None:
-    (house.folder / "mine").write_text("no folder")
+def test_a_folder_that_cannot_be_written_or_is_mounted_read_only_is_named(house: House) -> None:
+    place = house.folder / "mine"
+    place.write_text("no folder")
     (line,) = house.call("skills", "new", "groceries", status=1).stderr.splitlines()
     assert "mine" in line
-
-
-def test_a_folder_that_is_mounted_read_only_gets_its_cure(house: House) -> None:
-    place = house.folder / "mine"
+    place.unlink()
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "recado-test", str(place)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
@@ -132,14 +129,11 @@ def test_a_folder_that_is_mounted_read_only_gets_its_cure(house: House) -> None:
     assert "Read-only file system; give this account the folder" in line
 
 
-def test_the_check_says_what_runs_a_script(house: House) -> None:
+def test_the_check_names_what_is_permissive_what_is_lacking_and_what_runs_a_script(house: House) -> None:
     folder = lamps(house.folder / "elsewhere", "pdf")
     (folder / "scripts" / "tools.py").rename(folder / "scripts" / "fill_form.py")
     report = house.call("skills", "check", str(folder)).stdout
     assert "script: scripts/fill_form.py (python3) runs in the sandbox, after a yes" in report
-
-
-def test_the_check_names_what_is_permissive_and_what_is_lacking(house: House) -> None:
     folder = lamps(house.folder / "mine", "lamps")
     (folder / "scripts" / "tools.py").write_text(
         "import surely_not_installed\n\n"
@@ -189,16 +183,7 @@ def test_a_terminal_is_told_nothing_by_a_folder(house: House) -> None:
 
 
 def test_what_a_tool_says_in_the_terminal_is_only_text(house: House) -> None:
-    folder = lamps(house.folder / "mine")
-    (folder / "SKILL.md").write_text(
-        "---\nname: lamps\ndescription: Lamps.\nmetadata:\n  read-only-tools: break_down\n---\n"
-    )
-    (folder / "assets").mkdir()
-    (folder / "assets" / "phrases.yaml").write_text("break_down:\n  en: [break down]\n")
-    (folder / "scripts" / "tools.py").write_text(
-        'def break_down() -> dict:\n    """Breaks down.\n\n    Example: break down\n    """\n'
-        '    return {"summary": "\\x1b[2JDone"}\n'
-    )
+    breaks_down(house, 'def break_down():\n    """Breaks down."""\n    return {"summary": "\\x1b[2JDone"}\n')
     assert "\\u001b[2JDone" in house.run("chat", typed="break down\n").stdout
 
 

@@ -55,6 +55,17 @@ def broken_skill(house: House) -> None:
     house.variables["SKILLS_DIR"] = str(skills)
 
 
+BLOCKED = {"can_send_message": "BLOCKED"}
+UNPAID = {
+    **{"entity_type": "WABA", "id": meta.ACCOUNT, **BLOCKED},
+    "errors": [
+        {
+            "error_code": 141006,
+            "error_description": "There is an error with the payment method.",
+            "possible_solution": "Add a valid payment method.",
+        }
+    ],
+}
 BROKEN: list[tuple[Callable[[House], None], str, str]] = [
     # how it is broken, the line's beginning, its cure
     (
@@ -88,28 +99,7 @@ BROKEN: list[tuple[Callable[[House], None], str, str]] = [
         "assign the WhatsApp account to the system user",
     ),
     (
-        at_meta(
-            meta.NUMBER,
-            meta.number(
-                health_status={
-                    "can_send_message": "BLOCKED",
-                    "entities": [
-                        {
-                            "entity_type": "WABA",
-                            "id": meta.ACCOUNT,
-                            "can_send_message": "BLOCKED",
-                            "errors": [
-                                {
-                                    "error_code": 141006,
-                                    "error_description": "There is an error with the payment method.",
-                                    "possible_solution": "Add a valid payment method.",
-                                }
-                            ],
-                        }
-                    ],
-                }
-            ),
-        ),
+        at_meta(meta.NUMBER, meta.number(health_status={**BLOCKED, "entities": [UNPAID]})),
         "WARN WhatsApp number: Meta says that sending is BLOCKED: There is an error with the payment",
         "Add a valid payment method",
     ),

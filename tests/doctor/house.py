@@ -1,4 +1,4 @@
-"""A sound set-up beside a running server, and the doctor's visit to it."""
+"""A sound set-up beside a running server, the doctor's visit to it, and its findings."""
 
 import logging
 import os
@@ -11,6 +11,9 @@ import structlog
 from typer.testing import CliRunner
 
 from app.cli import app
+from app.doctor import examine
+from app.ops import Finding
+from app.settings import Settings
 from tests.standins import meta
 from tests.standins.answers import AnsweringServer
 from tests.world import Server
@@ -60,3 +63,22 @@ def kept_environment(folder: Path, variables: dict[str, str]) -> Iterator[None]:
         root.setLevel(level)
         root.handlers[:] = handlers
         structlog.configure(**logs)
+
+
+_CHECKS = {
+    "time zone": "configuration",
+    "workspace": "data folder",
+    "context window": "model",
+    "classifier": "model",
+    "alert": "alerts",
+    "public address": "WhatsApp",
+}
+
+
+def found(settings: Settings, part: str) -> list[Finding]:
+    """The findings about one part; none of its check may show a secret or break its line."""
+    name = "WhatsApp" if part.startswith("WhatsApp") else _CHECKS.get(part, part)
+    findings = list(examine(settings, [name]))
+    assert not any(secret in str(finding) for finding in findings for secret in (meta.SECRET, meta.TOKEN))
+    assert all(str(finding).isprintable() for finding in findings)
+    return [finding for finding in findings if finding.part == part]

@@ -7,8 +7,7 @@ import pytest
 
 from app.doctor import examine
 from app.settings import Settings
-from tests.doctor.report import found
-from tests.standins.answers import AnsweringServer
+from tests.doctor.house import found
 
 
 def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settings], tmp_path: Path) -> None:
@@ -20,9 +19,7 @@ def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settin
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_operator_has_mistyped_is_named(
-    settings: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_operator_has_mistyped_is_named(settings, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_BASE", "http://x")
     (tmp_path / ".env").write_text("OPENAI_URL=http://x\nOWNER_PHONE_NUMBERS=12\n")
     chosen = settings(skills_dir=tmp_path / "nowhere", simulator="off")
@@ -58,17 +55,13 @@ def test_what_others_can_read_is_named(settings: Callable[..., Settings], tmp_pa
     assert only.level == "OK"
 
 
-def test_a_port_that_something_else_has_is_a_warning(
-    settings: Callable[..., Settings], server: AnsweringServer
-) -> None:
+def test_a_port_that_something_else_has_is_a_warning(settings, server):
     (finding,) = found(settings(port=int(server.url.rpartition(":")[2])), "server")
     assert finding.level == "WARN"
     assert "PORT" in finding.cure
 
 
-def test_what_a_public_address_should_not_let_through_is_named(
-    settings: Callable[..., Settings], server: AnsweringServer
-) -> None:
+def test_what_a_public_address_should_not_let_through_is_named(settings, server):
     server.answers = {"/simulator": (200, "a page"), "/metrics": (401, {})}
     public = server.url.replace("127.0.0.1", "127.1")
     told = [one for one in examine(settings(), address=public) if one.part == "public address"]

@@ -1,17 +1,28 @@
-"""What the doctor says of a model: one real tool call, the classifier, the context window."""
+"""What the doctor says of a model: one real tool call, the classifier, the context window, voice notes."""
 
 from collections.abc import Callable
 
 import pytest
 
+from app.doctor.model import check_voice
 from app.settings import Settings
-from tests.doctor.report import found
-from tests.standins.answers import Answer, AnsweringServer, Asked, Told
+from tests.doctor.house import found
+from tests.standins.answers import Answer, AnsweringServer, Asked
 from tests.standins.chat import CHAT, able, completion, window
+from tests.standins.model import ModelServer, echo
 
 pytestmark = pytest.mark.slow
 
 KEY = "sk-the-key-of-the-operator"
+CALL_AS_TEXT = (200, completion({"content": '{"name": "add_numbers", "arguments": {}}'}))
+
+
+def refused(status: int, message: str) -> Answer:
+    return status, {"error": {"message": message}}
+
+
+def without_tools(asked: Asked) -> Answer:
+    return refused(400, "small does not support tools") if "tools" in asked.body else CALL_AS_TEXT
 
 
 @pytest.mark.parametrize(
@@ -20,52 +31,14 @@ KEY = "sk-the-key-of-the-operator"
         ({CHAT: able}, {}, "OK", "calls tools", ""),
         ({}, {"base": ""}, "FAIL", "404", "most need"),
         ({"/": (200, "<html>")}, {"base": "/"}, "FAIL", "", "/v1"),
-        (
-            {CHAT: (404, {"error": {"message": 'model "small" not found'}})},
-            {},
-            "FAIL",
-            "not found",
-            "ollama pull small",
-        ),
-        (
-            {CHAT: (401, {"error": {"message": f"bad key {KEY}"}})},
-            {},
-            "FAIL",
-            "bad key ***",
-            "OPENAI_API_KEY",
-        ),
+        ({CHAT: refused(404, 'model "small" not found')}, {}, "FAIL", "not found", "ollama pull small"),
+        ({CHAT: refused(401, f"bad key {KEY}")}, {}, "FAIL", "bad key ***", "OPENAI_API_KEY"),
         ({CHAT: (200, completion({"content": "It is 42."}))}, {}, "WARN", "did not call", "choose a model"),
-        (
-            {CHAT: (200, completion({"content": '{"name": "add_numbers", "arguments": {}}'}))},
-            {},
-            "WARN",
-            "as text",
-            "choose a model",
-        ),
-        (
-            {
-                CHAT: lambda asked: (
-                    (400, {"error": {"message": "small does not support tools"}})
-                    if "tools" in asked.body
-                    else (200, completion({"content": '{"name": "add_numbers", "arguments": {}}'}))
-                )
-            },
-            {},
-            "WARN",
-            "refuses tools",
-            "choose a model",
-        ),
+        ({CHAT: CALL_AS_TEXT}, {}, "WARN", "as text", "choose a model"),
+        ({CHAT: without_tools}, {}, "WARN", "refuses tools", "choose a model"),
     ],
 )
-def test_a_model_that_does_not_do_gets_its_cure(
-    answers: dict[str, Told],
-    changes: dict[str, str],
-    level: str,
-    fact: str,
-    cure: str,
-    server: AnsweringServer,
-    settings: Callable[..., Settings],
-) -> None:
+def test_a_model_that_does_not_do_gets_its_cure(answers, changes, level, fact, cure, server, settings):
     server.answers = answers
     chosen = settings(
         openai_base_url=server.url + changes.get("base", "/v1"), openai_api_key=KEY, llm_model="small"
@@ -89,9 +62,7 @@ def test_a_model_that_does_not_do_gets_its_cure(
         ),
     ],
 )
-def test_a_model_that_is_half_configured_gets_its_cure(
-    changes: dict[str, str], level: str, cure: str, settings: Callable[..., Settings]
-) -> None:
+def test_a_model_that_is_half_configured_gets_its_cure(changes, level, cure, settings):
     (finding,) = found(settings(**changes), "model")
     assert finding.level == level
     assert cure in str(finding)
@@ -105,9 +76,7 @@ def test_a_model_that_is_half_configured_gets_its_cure(
         ({"/v1/models": (200, {"data": [{"id": "small", "max_model_len": 4096}]})}, "--max-model-len"),
     ],
 )
-def test_each_kind_of_server_tells_its_window_and_gets_its_own_cure(
-    told: dict[str, Told], cure: str, server: AnsweringServer, settings: Callable[..., Settings]
-) -> None:
+def test_each_kind_of_server_tells_its_window_and_gets_its_own_cure(told, cure, server, settings):
     server.answers = {CHAT: able, **told}
     (finding,) = found(settings(openai_base_url=f"{server.url}/v1", llm_model="small"), "context window")
     assert finding.level == "WARN"
@@ -115,9 +84,7 @@ def test_each_kind_of_server_tells_its_window_and_gets_its_own_cure(
     assert cure in finding.cure
 
 
-def test_each_endpoint_of_the_list_is_tried(
-    server: AnsweringServer, settings: Callable[..., Settings]
-) -> None:
+def test_each_endpoint_of_the_list_is_tried(server, settings):
     server.answers = {CHAT: able}
     listed = [
         {"base_url": f"{server.url}/v1", "model": "small"},
@@ -132,7 +99,7 @@ def test_each_endpoint_of_the_list_is_tried(
 def test_a_missing_classifier_is_named(server: AnsweringServer, settings: Callable[..., Settings]) -> None:
     def complete(asked: Asked) -> Answer:
         if asked.body["model"] == "tiny":
-            return 404, {"error": {"message": 'model "tiny" not found, try pulling it first'}}
+            return refused(404, 'model "tiny" not found, try pulling it first')
         return able(asked)
 
     server.answers = {CHAT: complete, "/api/ps": window(16384)}
@@ -140,3 +107,17 @@ def test_a_missing_classifier_is_named(server: AnsweringServer, settings: Callab
     (classifier,) = found(chosen, "classifier")
     assert classifier.level == "WARN"
     assert "ollama pull tiny" in classifier.cure
+
+
+def test_the_endpoint_of_voice_notes_is_tried_and_what_is_missing_for_them_is_said(settings):
+    hears, deaf = ModelServer(echo, lambda data: ""), ModelServer(echo)
+    for changes, level, fact in (
+        ({"transcription_base_url": hears.url}, "OK", "transcribes"),
+        ({"transcription_base_url": deaf.url}, "WARN", "404"),
+        ({"transcription_model": "local:/no/such/folder"}, "FAIL", "no folder /no/such/folder"),
+        ({"transcription_model": "whisper-1"}, "OK", "nothing transcribes them"),
+    ):
+        [finding] = check_voice(settings(**changes))
+        assert (finding.level, fact in finding.fact) == (level, True)
+    hears.stop()
+    deaf.stop()

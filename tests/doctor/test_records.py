@@ -3,8 +3,7 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from sqlite3 import Connection
 
 import pytest
@@ -16,19 +15,20 @@ from app.settings import Settings
 from app.store import alerts, people
 from app.store.database import Database
 from app.store.ownership import AccessRules
-from tests.doctor.report import found
-from tests.standins import meta
-from tests.standins.answers import AnsweringServer
+from tests.doctor.house import found
 
 
-async def test_those_turned_away_are_named_whole_with_the_command(
-    settings: Callable[..., Settings], server: AnsweringServer
-) -> None:
-    chosen = settings(
-        **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
-    )
-    database = Database(chosen.database)
-    await database.open()
+@pytest.fixture
+async def database(settings: Callable[..., Settings]) -> AsyncIterator[Database]:
+    """The database of the settings, open."""
+    opened = Database(settings().database)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def test_those_turned_away_are_named_whole_with_the_command(connected, database):
+    chosen = connected()
     doors, now = AccessRules("whatsapp"), time.time()
     for phone in ("5215512345678", "5491155550000"):
         ana = Sender(phone=phone, name="Ana\u202e")
@@ -46,17 +46,10 @@ async def test_those_turned_away_are_named_whole_with_the_command(
     await database.tx(lambda conn: people.make_owner(conn, "whatsapp", "5215512345678", now))
     (owned,) = _sync(found, chosen, "people")
     assert owned.level == "OK"
-    await database.close()
 
 
-async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(
-    settings: Callable[..., Settings], server: AnsweringServer
-) -> None:
-    chosen = settings(
-        **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
-    )
-    database = Database(chosen.database)
-    await database.open()
+async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(connected, database):
+    chosen = connected()
     doors, now = AccessRules("whatsapp", open=True), time.time()
     phone, id_only = "5215512345678", "MX.ana"
     for ana in (Sender(phone=phone), Sender(user_id=id_only), Sender(phone=phone, user_id=id_only)):
@@ -69,18 +62,9 @@ async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(
     await database.tx(lambda conn: people.allow(conn, "whatsapp", phone, now))
     left = await database.all("SELECT id FROM people WHERE frozen <> ''")
     assert [cure.partition("recado ")[2] for cure in frozen()] == [f"erase {left[0]['id']}"]
-    await database.close()
 
 
-async def test_what_the_simulator_refused_is_nothing_of_whatsapp(
-    settings: Callable[..., Settings], server: AnsweringServer
-) -> None:
-    chosen = settings()
-    connected = settings(
-        **{name.lower(): value for name, value in meta.CREDENTIALS.items()}, WHATSAPP_API_URL=server.url
-    )
-    database = Database(chosen.database)
-    await database.open()
+async def test_what_the_simulator_refused_is_nothing_of_whatsapp(settings, connected, database):
     now = time.time()
 
     def begin(conn: Connection) -> None:
@@ -91,15 +75,14 @@ async def test_what_the_simulator_refused_is_nothing_of_whatsapp(
         alerts.enter_realm(conn, "simulator", now)
 
     await database.tx(begin)
-    cures = {finding.fact: finding.cure for finding in _sync(found, chosen, "alert")}
+    cures = {finding.fact: finding.cure for finding in _sync(found, settings(), "alert")}
     assert "current WhatsApp" in cures["WhatsApp could not deliver a message: 131026"]
     assert "set a new WHATSAPP_ACCESS_TOKEN" in cures["sending failed with 190"]
-    assert [finding.fact for finding in _sync(found, connected, "alert")] == ["a turn was ended"]
+    assert [finding.fact for finding in _sync(found, connected(), "alert")] == ["a turn was ended"]
 
     await database.tx(lambda conn: alerts.enter_realm(conn, "whatsapp", now))
     opened = await database.tx(alerts.open_alerts)
     assert [alert.code for alert in opened] == ["turn"]
-    await database.close()
 
 
 def _sync(look: Callable[[Settings, str], list[Finding]], settings: Settings, part: str) -> list[Finding]:
@@ -123,9 +106,7 @@ def _sync(look: Callable[[Settings, str], list[Finding]], settings: Settings, pa
         ),
     ],
 )
-def test_a_database_that_is_not_ours_gets_its_cure(
-    content: bytes | str, cure: str, settings: Callable[..., Settings], tmp_path: Path
-) -> None:
+def test_a_database_that_is_not_ours_gets_its_cure(content, cure, settings, tmp_path):
     path = tmp_path / "data" / "recado.db"
     path.parent.mkdir()
     if isinstance(content, bytes):
@@ -140,9 +121,7 @@ def test_a_database_that_is_not_ours_gets_its_cure(
     assert not (tmp_path / "data" / "recado.db.lock").exists()
 
 
-def test_messages_that_everybody_may_read_are_named(
-    settings: Callable[..., Settings], tmp_path: Path
-) -> None:
+def test_messages_that_everybody_may_read_are_named(settings, tmp_path):
     path = tmp_path / "data" / "recado.db"
     path.parent.mkdir()
     sqlite3.connect(path).close()

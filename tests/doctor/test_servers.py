@@ -10,9 +10,8 @@ import pytest
 from app.doctor.abilities import check_servers
 from app.mcp.approved import Pins
 from app.mcp.configuration import Secrets
-from app.ops import Finding
 from app.settings import Settings
-from tests.doctor.report import found
+from tests.doctor.house import found
 from tests.standins.mcp_server import command, tool
 
 PART = "MCP servers"
@@ -38,10 +37,6 @@ def entry(scenario: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]
     return {"command": program, "args": args, **more}
 
 
-def checked(settings: Settings) -> list[Finding]:
-    return list(check_servers(settings))
-
-
 def test_each_server_is_really_tried_and_has_a_line(
     written: Callable[[Any], Settings], tmp_path: Path
 ) -> None:
@@ -61,7 +56,7 @@ def test_each_server_is_really_tried_and_has_a_line(
         }
     )
     Secrets(chosen.data_dir).put("dead", "API_KEY", KEY)
-    findings = checked(chosen)
+    findings = list(check_servers(chosen))
     assert KEY not in repr(findings)
     lines = {(one.level, one.fact.split()[0].rstrip(":")): one for one in findings}
     assert "answers: 2 tools, protocol 2025-11-25, without a sandbox, for members" in lines["OK", "good"].fact
@@ -81,7 +76,7 @@ def test_each_server_is_really_tried_and_has_a_line(
 def test_tools_that_are_held_back_are_named_with_the_command(written: Callable[[Any], Settings]) -> None:
     chosen = written({"good": entry({"tools": [tool("echo"), tool("erase")]})})
     Pins(chosen.data_dir, "good").approve_first([tool("echo")])
-    good, held = checked(chosen)
+    good, held = check_servers(chosen)
     assert "1 tools," in good.fact
     assert (held.level, held.fact) == ("WARN", "good: new or changed, and held back: erase")
     assert held.cure == "recado mcp approve good"

@@ -8,8 +8,7 @@ import pytest
 
 from app.settings import take_settings
 from tests.doctor.broken import BROKEN, no_webhook_subscribed
-from tests.doctor.house import CLOSED, House, kept_environment
-from tests.doctor.report import found
+from tests.doctor.house import CLOSED, House, found, kept_environment
 from tests.forks import run_recado
 from tests.standins import meta
 from tests.standins.answers import AnsweringServer

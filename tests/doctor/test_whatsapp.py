@@ -1,33 +1,17 @@
 """What the doctor makes of Meta's answers that the set-ups do not show: rare, vague or strange ones."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from app.settings import Settings
-from tests.doctor.report import found
+from tests.doctor.house import found
 from tests.standins import meta
-from tests.standins.answers import AnsweringServer, Told
 
 pytestmark = pytest.mark.slow
 
 DAY = 24 * 3600
 DEBUG, NUMBER = "/v25.0/debug_token", f"/v25.0/{meta.NUMBER}"
 SUBSCRIPTIONS = f"/v25.0/{meta.APP}/subscriptions"
-
-
-@pytest.fixture
-def connected(server: AnsweringServer, settings: Callable[..., Settings]) -> Callable[..., Settings]:
-    """Makes settings with credentials for the stand-in, whose answers `broken` changes."""
-
-    def make(broken: dict[str, Told], **changes: Any) -> Settings:
-        server.answers = {**meta.account(f"{server.url}/webhook"), **broken}
-        credentials = {name.lower(): value for name, value in meta.CREDENTIALS.items()}
-        return settings(**{**credentials, "WHATSAPP_API_URL": f"{server.url}/v25.0", **changes})
-
-    return make
 
 
 @pytest.mark.parametrize(
@@ -39,9 +23,7 @@ def connected(server: AnsweringServer, settings: Callable[..., Settings]) -> Cal
         ((200, "<html>"), "WhatsApp number", "FAIL", "WHATSAPP_API_URL"),
     ],
 )
-def test_what_meta_says_about_our_number_gets_its_cure(
-    reply: Told, part: str, level: str, cure: str, connected: Callable[..., Settings], server: AnsweringServer
-) -> None:
+def test_what_meta_says_about_our_number_gets_its_cure(reply, part, level, cure, connected, server):
     finding = found(connected({NUMBER: reply}), part)[0]
     assert finding.level == level
     assert cure in finding.cure
@@ -57,17 +39,13 @@ def test_what_meta_says_about_our_number_gets_its_cure(
         ({"scopes": "odd", "expires_at": None}, "OK", "permanent"),
     ],
 )
-def test_what_the_token_is_good_for_is_told(
-    changes: dict[str, Any], level: str, fact: str, connected: Callable[..., Settings]
-) -> None:
+def test_what_the_token_is_good_for_is_told(changes, level, fact, connected):
     (finding,) = found(connected({DEBUG: meta.token(**changes)}), "WhatsApp token")
     assert finding.level == level
     assert fact in finding.fact
 
 
-def test_a_token_that_may_not_look_at_itself_is_looked_at_by_its_app(
-    connected: Callable[..., Settings], server: AnsweringServer
-) -> None:
+def test_a_token_that_may_not_look_at_itself_is_looked_at_by_its_app(connected, server):
     own = f"Bearer {meta.APP}|{meta.SECRET}"
     refused = meta.error(400, 100, "You must provide an app access token")
     broken = {
@@ -87,9 +65,7 @@ def test_a_token_that_may_not_look_at_itself_is_looked_at_by_its_app(
         ((418, ""), "(418)"),
     ],
 )
-def test_what_the_webhooks_address_answers_gets_its_cure(
-    reply: Told, fact: str, connected: Callable[..., Settings]
-) -> None:
+def test_what_the_webhooks_address_answers_gets_its_cure(reply, fact, connected):
     (finding,) = found(connected({"/webhook": reply}), "WhatsApp webhook")
     assert finding.level == "FAIL"
     assert fact in finding.fact
@@ -103,8 +79,6 @@ def test_what_the_webhooks_address_answers_gets_its_cure(
         (meta.error(400, 1, "Error validating client secret."), "WhatsApp app", "FAIL"),
     ],
 )
-def test_only_a_secret_that_meta_refuses_is_called_wrong(
-    reply: Told, part: str, level: str, connected: Callable[..., Settings]
-) -> None:
+def test_only_a_secret_that_meta_refuses_is_called_wrong(reply, part, level, connected):
     (finding,) = found(connected({SUBSCRIPTIONS: reply}), part)[-1:]
     assert finding.level == level
