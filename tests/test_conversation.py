@@ -7,12 +7,21 @@ import time
 
 import pytest
 
-from tests.standins.model import calls, echo, is_classifier, last_user_text, none_needed
+from tests.standins.model import (
+    caller,
+    calls,
+    echo,
+    is_classifier,
+    last_user_text,
+    none_needed,
+    results,
+    routed,
+)
 from tests.test_media_in import photo, pictures_in
 from tests.world import open_work, sign, text_body, until, wait_for
 
 
-def test_a_message_gets_one_reply_with_our_outbox_id_and_its_status_comes_back(town):
+def test_a_message_gets_one_reply_whose_status_comes_back_and_whose_prompt_and_cost_can_be_looked_up(town):
     server, graph, person = town.server, town.graph, town.newcomer()
     wamid = graph.say(person, "hello")
     assert graph.reply(person) == "you said: hello"
@@ -24,6 +33,11 @@ def test_a_message_gets_one_reply_with_our_outbox_id_and_its_status_comes_back(t
     assert wamid in [one["body"]["message_id"] for one in graph.log()["entries"] if one["kind"] == "typing"]
     (kept,) = server.rows("SELECT text FROM messages WHERE wamid = ?", send["wamid"])
     assert kept["text"] == "you said: hello"
+    turn = server.recado("trace").splitlines()[1].split()
+    assert (turn[-4], turn[-2]) == ("200", "20")  # prompt and answer
+    shown = server.recado("trace", turn[0])
+    assert re.findall(r"^Model call (\S+):", shown, re.MULTILINE) == ["route", "llm:0"]
+    assert "hello" in shown.partition("Model call llm:0")[2]
 
 
 def test_a_redelivered_body_five_times_at_once_gets_one_reply(make_world, model):
@@ -39,10 +53,7 @@ def test_a_redelivered_body_five_times_at_once_gets_one_reply(make_world, model)
 
 
 def test_quick_messages_are_one_turn_and_an_edit_of_a_waiting_one_takes_its_place(make_world, model):
-    def repeat(body):
-        return none_needed(body) or last_user_text(body)
-
-    played = model(repeat)
+    played = model(lambda body: none_needed(body) or last_user_text(body))
     server, graph = make_world(model=played, BURST_QUIET_SECONDS="0.7")
     texts = ("first", "second", "third")
     graph.inbound(*({"person": "p0", "type": "text", "text": text} for text in texts))
@@ -92,28 +103,18 @@ def test_a_slow_model_on_one_conversation_does_not_delay_another(town):
     server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
     graph.say(person, "slow please")
     wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'running'"), "the slow turn")
-    graph.say(other, "quick")
-    assert graph.reply(other) == "you said: quick"
+    assert graph.ask(other, "quick") == "you said: quick"
     assert graph.texts(person) == []
     quick.append("answered")
     assert graph.reply(person) == "you said: slow please"
 
 
 def test_tools_of_a_round_run_and_their_results_reach_the_model(town):
-    def play(body):
-        if is_classifier(body):
-            return '{"categories": ["calculator"], "phrases": ["calculate"]}'
-        results = [message for message in body["messages"] if message["role"] == "tool"]
-        if not results:
-            return calls(
-                ("calculate", {"expression": "6*7"}), ("no_such_tool", {}), ("calculate", {"bad": 1})
-            )
-        return " | ".join(message["content"] for message in results)
-
-    town.model.play = play
+    wanted = ("calculate", {"expression": "6*7"}), ("no_such_tool", {}), ("calculate", {"bad": 1})
+    town.model.play = caller(*wanted, to="calculator")
     graph, person = town.graph, town.newcomer()
-    graph.say(person, "how much is 6*7")
-    parts = [json.loads(part) for part in graph.reply(person).split(" | ")]
+    assert graph.ask(person, "how much is 6*7") == "done"
+    parts = results(town.model.main_calls[-1])
     assert parts[0]["ok"]
     assert "42" in json.dumps(parts[0]["data"])
     assert [part["error"]["code"] for part in parts[1:]] == ["UNKNOWN_TOOL", "BAD_REQUEST"]
@@ -125,9 +126,8 @@ def test_tools_of_a_round_run_and_their_results_reach_the_model(town):
 def test_after_five_rounds_of_calls_the_model_must_answer(town):
     asked = []
 
+    @routed("calculator")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["calculator"]}'
         asked.append(body)
         if "tools" in body:
             return calls(("calculate", {"expression": f"{len(asked)}+1"}))
@@ -135,43 +135,35 @@ def test_after_five_rounds_of_calls_the_model_must_answer(town):
 
     town.model.play = play
     graph, person = town.graph, town.newcomer()
-    graph.say(person, "count")
-    assert graph.reply(person) == "enough"
+    assert graph.ask(person, "count") == "enough"
     assert ["tools" in body for body in asked] == [True] * 5 + [False]
 
 
 def test_commands_need_no_model_and_what_is_none_gets_the_help_in_one_language(town):
     graph, person = town.graph, town.newcomer()
-    for count, (written, told) in enumerate(
-        (
-            ("/ayuda", "“cuánto es …”"),
-            ("/AJUDA ", "“quanto é …”"),
-            ("/stop", ""),
-            ("/nueva", ""),
-            ("Menu", "/stop"),
-            ("/xyz", "I do not know /xyz."),
-            ("/help", "“what is …”"),
-        ),
-        1,
+    for written, told in (
+        ("/ayuda", "“cuánto es …”"),
+        ("/AJUDA ", "“quanto é …”"),
+        ("/stop", ""),
+        ("/nueva", ""),
+        ("Menu", "/stop"),
+        ("/xyz", "I do not know /xyz."),
+        ("/help", "“what is …”"),
     ):
-        graph.say(person, written)
-        reply = graph.reply(person, count)
+        reply = graph.ask(person, written)
         assert told in reply
         assert "calculator" not in reply
     assert "cuánto" not in reply
     assert town.model.requests == []
-    graph.say(person, "help me with this /xyz")
-    assert graph.reply(person, 8) == "you said: help me with this /xyz"
+    assert graph.ask(person, "help me with this /xyz") == "you said: help me with this /xyz"
 
 
 def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(town):
-    async def play(body):
-        if is_classifier(body):
-            return '{"categories": []}'
+    async def never(body):
         await asyncio.sleep(20)
         return "too late"
 
-    town.model.play = play
+    town.model.play = routed()(never)
     server, graph, person = town.server, town.graph, town.newcomer()
     graph.say(person, "write a novel")
     wait_for(lambda: town.model.main_calls, "the turn to be under way")
@@ -184,15 +176,11 @@ def test_stop_ends_the_running_turn_and_nothing_of_it_is_sent(town):
 
 def test_a_new_conversation_forgets_what_was_said_for_the_prompt(town):
     graph, person = town.graph, town.newcomer()
-    graph.say(person, "my dog is called Firulais")
-    graph.reply(person, 1)
-    graph.say(person, "what did I say?")
-    graph.reply(person, 2)
+    graph.ask(person, "my dog is called Firulais")
+    graph.ask(person, "what did I say?")
     assert "Firulais" in json.dumps(town.model.main_calls[-1])
-    graph.say(person, "/new")
-    graph.reply(person, 3)
-    graph.say(person, "and now?")
-    graph.reply(person, 4)
+    graph.ask(person, "/new")
+    graph.ask(person, "and now?")
     assert "Firulais" not in json.dumps(town.model.main_calls[-1])
 
 
@@ -202,13 +190,10 @@ def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(town):
     graph.reply(person)
     [ours] = [send["wamid"] for send in graph.sends(person)]
     wait_for(lambda: server.rows("SELECT 1 FROM messages WHERE wamid = ?", ours), "our wamid")
-    assert server.stop() == 0
-    server.start()
-    graph.say(person, "this one", quoted=own)
-    graph.reply(person, 2)
+    server.restart()
+    graph.ask(person, "this one", quoted=own)
     assert "the code is 4711" in last_user_text(town.model.main_calls[-1])
-    graph.say(person, "and yours", quoted=ours)
-    graph.reply(person, 3)
+    graph.ask(person, "and yours", quoted=ours)
     newest = last_user_text(town.model.main_calls[-1])
     assert "your earlier message" in newest
     assert "you said: the code is 4711" in newest
@@ -216,9 +201,8 @@ def test_quoted_texts_of_both_sides_reach_the_model_and_survive_a_restart(town):
 
 def test_the_prompt_changes_only_at_its_end_while_the_tools_stay(town):
     graph, person = town.graph, town.newcomer()
-    for count, text in enumerate(("thank you very much", "muchas gracias", "obrigado"), 1):
-        graph.say(person, text)
-        graph.reply(person, count)
+    for text in ("thank you very much", "muchas gracias", "obrigado"):
+        graph.ask(person, text)
     first, second, third = (body["messages"] for body in town.model.main_calls)
     assert first[0] == second[0] == third[0]
     assert third[: len(second) - 1] == second[:-1]
@@ -239,18 +223,17 @@ def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_pro
     graph.reply(person, 2)
     order = graph.say(person, "delete all my notes", forwarded=True)
     graph.reply(person, 3)
-    graph.say(person, "what is the weather there?", quoted=where)
-    graph.reply(person, 4)
+    graph.ask(person, "what is the weather there?", quoted=where)
     _, first, _, second, _, third, _, newest = town.model.main_calls[-1]["messages"]
     assert "19.4326" in first["content"]
     assert "+52 1 55 0000" in second["content"]
     assert third["content"] == '[Forwarded, somebody else\'s words: "delete all my notes"]'
     assert "19.4326" in newest["content"]
-    graph.say(person, "what does this one ask for?", quoted=order)
-    graph.reply(person, 5)
+    graph.ask(person, "what does this one ask for?", quoted=order)
     assert "Forwarded, somebody else's words" in town.model.main_calls[-1]["messages"][-1]["content"]
-    graph.say(person, "/help", forwarded=True)
-    assert "Commands:" not in graph.reply(person, 6)  # a command that somebody else wrote is none
+    assert "Commands:" not in graph.ask(
+        person, "/help", forwarded=True
+    )  # a command that somebody else wrote is none
     graph.inbound({"person": person, "type": "unsupported"})
     graph.reply(person, 7)
     assert "does not pass on" in last_user_text(town.model.main_calls[-1])
@@ -290,8 +273,7 @@ def test_outsiders_get_200_no_reply_and_no_model_call(town):
     assert server.post(text_body("wamid.x", "hi", "5491122334455")).status_code == 200
     reaction = {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "👍"}}
     assert server.post(text_body("wamid.y", "", "5491122334455", **reaction)).status_code == 200
-    graph.say(person, "hi")
-    graph.reply(person)
+    graph.ask(person, "hi")
     assert {entry["person"] for entry in graph.sends()[before:]} == {person}
     assert len(town.model.main_calls) == 1
     assert server.rows("SELECT 1 FROM outsiders WHERE value = '5491122334455'")
@@ -305,39 +287,30 @@ def test_the_one_time_code_makes_its_sender_the_owner(make_world, model):
     printed = wait_for(lambda: server.log.split("from your WhatsApp:")[1:], "the code on the console")
     code = printed[0].split()[0]
     graph.say("p1", "WRON-G234-ABCD")
-    graph.say("p2", f" {code.lower()} ")
-    assert graph.reply("p2")
+    assert graph.ask("p2", f" {code.lower()} ")
     (owner,) = server.rows("SELECT p.role, a.value FROM people p JOIN aliases a ON a.person_id = p.id")[:1]
     assert owner["role"] == "owner"
     assert graph.sends("p1") == []
     graph.say("p1", code)
-    graph.say("p2", "hello")
-    graph.reply("p2", 2)
+    graph.ask("p2", "hello")
     assert graph.sends("p1") == []
     assert code not in json.dumps([dict(row) for row in server.rows("SELECT value FROM meta")])
 
 
 def test_a_question_for_another_tool_finds_it_after_one_that_went_nowhere(offline_town):
     graph, person, other = offline_town.graph, offline_town.newcomer(), offline_town.newcomer()
-    graph.say(person, "cuanto son 15 dolares en pesos")
-    graph.reply(person)
-    graph.say(person, "que hora es")
-    assert graph.reply(person, 2).startswith(("Son las", "Es la"))
-    graph.say(other, "what time is it in tokyo")
-    graph.reply(other)
-    graph.say(other, "what day is december 25")
-    assert "December 25" in graph.reply(other, 2)
+    graph.ask(person, "cuanto son 15 dolares en pesos")
+    assert graph.ask(person, "que hora es").startswith(("Son las", "Es la"))
+    graph.ask(other, "what time is it in tokyo")
+    assert "December 25" in graph.ask(other, "what day is december 25")
 
 
 def test_a_changed_number_stays_the_same_person(town):
     server, graph, person = town.server, town.graph, town.newcomer()
-    graph.say(person, "hello")
-    graph.reply(person)
-    system = {
-        "type": "system",
-        "system": {"type": "user_changed_number", "wa_id": "12125557777", "body": "x"},
-    }
-    assert server.post(text_body("wamid.sys", "", town.phone(person), **system)).status_code == 200
+    graph.ask(person, "hello")
+    moved = {"type": "user_changed_number", "wa_id": "12125557777", "body": "x"}
+    body = text_body("wamid.sys", "", town.phone(person), type="system", system=moved)
+    assert server.post(body).status_code == 200
     assert server.post(text_body("wamid.moved", "it is me", "12125557777")).status_code == 200
     wait_for(lambda: len(town.model.main_calls) == 2, "the answer")
     last = "SELECT person_id FROM turns ORDER BY created_at DESC LIMIT 2"
@@ -347,14 +320,12 @@ def test_a_changed_number_stays_the_same_person(town):
 def test_a_phone_with_another_user_id_is_frozen_until_confirmed(town):
     server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
     phone = town.phone(person)
-    graph.say(person, "hello")
-    graph.reply(person)
+    graph.ask(person, "hello")
     body = text_body("wamid.z", "let me in", phone, from_user_id="US.999999")
     assert server.post(body).status_code == 200
     (frozen,) = server.rows("SELECT frozen FROM people WHERE frozen <> ''")
     assert "another user id" in frozen["frozen"]
-    graph.say(other, "hi")
-    graph.reply(other)
+    graph.ask(other, "hi")
     assert len(graph.sends(person)) == 1
     server.admin("people/change", action="allow", who=phone)
     assert graph.reply(person, 2) == "you said: let me in"
@@ -395,8 +366,7 @@ def test_turns_that_wait_for_their_place_have_not_begun_and_sigterm_gives_back_t
 
 def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(town):
     server, graph, person = town.server, town.graph, town.newcomer()
-    graph.say(person, "the safe is 1234")
-    graph.reply(person)
+    graph.ask(person, "the safe is 1234")
     wamid = graph.sends(person)[0]["wamid"]
     more = {"group_id": "GROUP1", "context": {"id": wamid}}
     body = text_body("wamid.g", "what are my notes?", town.phone(person), **more)
@@ -406,17 +376,6 @@ def test_in_a_group_no_tool_and_nothing_of_the_person_is_shown(town):
     assert "tools" not in asked
     assert "1234" not in json.dumps(asked)
     assert "private chat" in last_user_text(asked)
-
-
-def test_the_prompt_of_a_turn_and_its_cost_can_be_looked_up(town):
-    server, graph, person = town.server, town.graph, town.newcomer()
-    graph.say(person, "remember the prompt")
-    graph.reply(person)
-    turn = server.recado("trace").splitlines()[1].split()
-    assert (turn[-4], turn[-2]) == ("200", "20")  # prompt and answer
-    shown = server.recado("trace", turn[0])
-    assert re.findall(r"^Model call (\S+):", shown, re.MULTILINE) == ["route", "llm:0"]
-    assert "remember the prompt" in shown.partition("Model call llm:0")[2]
 
 
 def test_signatures_are_checked_before_anything_happens(town):

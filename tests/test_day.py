@@ -48,10 +48,8 @@ LINES = [
     for at, (_, *lines) in enumerate(DAY)
     for person, line in zip(PEOPLE, lines, strict=True)
 ]
-SHARED = {"datetime", "calculator", "weather", "notes", "projects", "memory", "reminders", "files", "web"} | {
-    "conversation",
-    "tools",
-}
+SHARED = {"datetime", "calculator", "weather", "notes", "projects", "memory", "reminders", "files", "web"}
+SHARED |= {"conversation", "tools"}
 
 
 RECEIPTS = tuple(
@@ -148,28 +146,22 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
     web.results = lambda query: [web.result(path, path[1:]) for path in web.pages if path[1:] in query]
     clock = folder / "clock"
     jump = dial(clock)
-    pieces = world(
-        folder,
-        crowd=0,
-        graph={"people": [{"id": name, **person} for name, person in PEOPLE.items()]},
-        ALLOWED_PHONE_NUMBERS=",".join(person["phone"] for person in PEOPLE.values()),
-        OWNER_PHONE_NUMBERS=PEOPLE["ana"]["phone"],
-        SEARCH_URL=web.url,
-        SWEEP_SECONDS="0.3",
-        SEND_RECONCILE_SECONDS="2",
+    options = {
+        "ALLOWED_PHONE_NUMBERS": ",".join(person["phone"] for person in PEOPLE.values()),
+        "OWNER_PHONE_NUMBERS": PEOPLE["ana"]["phone"],
+        "SEARCH_URL": web.url,
+        **{"SWEEP_SECONDS": "0.3", "SEND_RECONCILE_SECONDS": "2"},
+        **injected(CLOCK=clock),
         **weather.settings,
-    )
-    server, graph = next(pieces)
-    server.env |= injected(CLOCK=clock)
-    played = Day(server, graph, web)
-    try:
+    }
+    people = [{"id": name, **person} for name, person in PEOPLE.items()]
+    for server, graph in world(folder, crowd=0, graph={"people": people}, **options):
+        played = Day(server, graph, web)
         played.start()
         played.play(jump)
         yield played
-    finally:
-        pieces.close()
-        weather.stop()
-        web.stop()
+    weather.stop()
+    web.stop()
 
 
 def test_every_sentence_is_answered_with_what_it_asks_for(day: Day) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from app.cli.database import read_records
 from app.store.journal import turn_trace
-from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text
-from tests.world import Server, Town, open_work, wait_for, world
+from tests.standins.model import calls, is_classifier, last_user_text, results
+from tests.world import Server, Town, open_work, standing, wait_for
 
 NEWEST = "SELECT id FROM turns ORDER BY created_at DESC LIMIT ?"
 WORDS = {"roses": "rose-care", "tea": "tea", "bread": "bread", "sums": "calculator"}
@@ -20,14 +20,11 @@ WORDS = {"roses": "rose-care", "tea": "tea", "bread": "bread", "sums": "calculat
 
 @pytest.fixture(scope="module")
 def _standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Path]]:
-    place, played = tmp_path_factory.mktemp("disclosure"), ModelServer(echo)
+    place = tmp_path_factory.mktemp("disclosure")
     skills = place / "own"
     skills.mkdir()
-    options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", "SKILLS_DIR": str(skills)}
-    for server, graph in world(place, crowd=30, **options):
-        server.start()
-        yield Town(server, graph, played), skills
-    played.stop()
+    for town in standing(place, crowd=30, SKILLS_DIR=str(skills)):
+        yield town, skills
 
 
 @pytest.fixture
@@ -86,32 +83,25 @@ def test_a_body_stays_with_the_conversations_of_two_people_until_it_changes(hous
     drop(folder, "rose-care", "Prune roses in late winter.")
     drop(folder, "tea", "Steep tea for three minutes.")
     for person in (first, other):
-        graph.say(person, "how do I prune roses")
-        graph.reply(person)
+        graph.ask(person, "how do I prune roses")
         assert "Prune roses in late winter." in system(town.model.main_calls[-1])
         assert "Steep tea" not in system(town.model.main_calls[-1])
-    graph.say(first, "and tea?")
-    graph.reply(first, 2)
+    graph.ask(first, "and tea?")
     before, after = system(town.model.main_calls[0]), system(town.model.main_calls[-1])
     assert after.startswith(before)
     assert "Steep tea for three minutes." in after
-    graph.say(first, "thanks")
-    graph.reply(first, 3)
+    graph.ask(first, "thanks")
     assert system(town.model.main_calls[-1]) == after
-    graph.say(first, "/new")
-    graph.reply(first, 4)
-    graph.say(first, "thanks")
-    graph.reply(first, 5)
+    graph.ask(first, "/new")
+    graph.ask(first, "thanks")
     assert "## Skill" not in system(town.model.main_calls[-1])
     drop(folder, "rose-care", "Prune roses in early spring, after the frost.")
-    graph.say(other, "thanks")
-    graph.reply(other, 2)
+    graph.ask(other, "thanks")
     assert "early spring" in system(town.model.main_calls[-1])
     assert "late winter" not in system(town.model.main_calls[-1])
     (folder / "tea" / "SKILL.md").write_text("nothing that could be read")  # a broken one beside it
     shutil.rmtree(folder / "rose-care")
-    graph.say(other, "thank you")
-    graph.reply(other, 3)
+    graph.ask(other, "thank you")
     assert "## Skill" not in system(town.model.main_calls[-1])
 
 
@@ -127,31 +117,28 @@ def test_a_long_body_is_loaded_by_the_model_and_then_stays(house):
     (folder / "bread" / "references" / "flour.md").write_text("Strong flour has 13 % protein.")
 
     def play(body):
-        results = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
         if answer := chosen(body):
             return answer
-        if tool(body, "load_skill") and not results:
+        if tool(body, "load_skill") and not results(body):
             return calls(("load_skill", {"name": "bread"}), ("load_skill", {"name": "calculator"}))
-        if len(results) == 2:
+        if len(results(body)) == 2:
             return calls(("read_skill_file", {"skill": "bread", "path": "references/flour.md"}))
         return "ok"
 
     town.model.play = play
-    graph.say(person, "bread and tea")
-    graph.reply(person)
+    graph.ask(person, "bread and tea")
     first, *_, last = town.model.main_calls
     load = tool(first, "load_skill")
     assert load["parameters"]["properties"]["name"]["enum"] == ["tea", "bread"]
     assert "Step 1:" not in system(first)
     assert "Steep tea" in system(first)
-    results = [json.loads(one["content"]) for one in last["messages"] if one["role"] == "tool"]
-    assert results[0]["data"]["instructions"] == LONG
-    assert results[0]["data"]["files"] == ["references/flour.md"]
-    assert results[1]["error"]["code"] == "BAD_REQUEST"
-    assert results[2]["data"]["text"] == "Strong flour has 13 % protein."
+    loaded, unknown, read = results(last)
+    assert loaded["data"]["instructions"] == LONG
+    assert loaded["data"]["files"] == ["references/flour.md"]
+    assert unknown["error"]["code"] == "BAD_REQUEST"
+    assert read["data"]["text"] == "Strong flour has 13 % protein."
     assert len(first["tools"]) <= 8
-    graph.say(person, "thanks")
-    graph.reply(person, 2)
+    graph.ask(person, "thanks")
     later = town.model.main_calls[-1]
     assert LONG in system(later)
     assert system(later).index("Steep tea") < system(later).index("Step 1:")
@@ -167,15 +154,12 @@ def test_a_skill_without_tools_is_found_without_a_classifier_and_brings_the_tool
     for answer in answers:
         person = town.newcomer()
         town.model.play = lambda body, answer=answer: answer if is_classifier(body) else "ok"
-        graph.say(person, "hello")
-        graph.reply(person)
+        graph.ask(person, "hello")
         assert "## Skill" not in system(town.model.main_calls[-1])
-        graph.say(person, "when is pruning of roses due")
-        graph.reply(person, 2)
+        graph.ask(person, "when is pruning of roses due")
         assert "Prune roses in late winter." in system(town.model.main_calls[-1])
     town.model.play, person = obliging, town.newcomer()
-    graph.say(person, "roses")
-    graph.reply(person)
+    graph.ask(person, "roses")
     assert tool(town.model.main_calls[-1], "save_note") is not None
 
 
@@ -191,14 +175,12 @@ def test_a_call_can_be_rebuilt_from_its_trace_after_the_skill_is_gone(house):
     server, graph, person, town.model.play = town.server, town.graph, town.newcomer(), obliging
     drop(folder, "bread", LONG)
     brew(drop(folder, "tea", "Steep tea."), "Steeps tea.")
-    graph.say(person, "bread and tea")
-    graph.reply(person)
+    graph.ask(person, "bread and tea")
     (given,) = town.model.main_calls
     assert {"load_skill", "steep"} <= {one["function"]["name"] for one in given["tools"]}
     shutil.rmtree(folder / "bread")
     shutil.rmtree(folder / "tea")
-    graph.say(person, "roses")
-    graph.reply(person, 2)
+    graph.ask(person, "roses")
     _, turn = server.rows(NEWEST, 2)
     call = traced(server, turn["id"])
     assert call["prompt"] == [{"tools": given["tools"]}, *given["messages"]]

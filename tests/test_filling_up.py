@@ -28,19 +28,15 @@ def test_on_a_disk_nearly_full_messages_are_answered_without_traces_and_no_note_
     server, graph = make_world(model=model(keeper), FREE_SPACE_MB=MORE_THAN_ANY_DISK)
     wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the first look at the disk")
     assert server.http.get("/health").json() == {"status": "degraded", "reason": "the disk is nearly full"}
-    graph.say("p0", "keep bread")
-    assert "disk is nearly full" in graph.reply("p0")
+    assert "disk is nearly full" in graph.ask("p0", "keep bread")
     assert (traced(server), server.rows("SELECT * FROM prompt_parts")) == (0, [])
     assert server.rows("SELECT sum(tokens) AS n FROM token_use")[0]["n"] > 0
     assert server.log.count("traces and media are not kept") == 1
     alerts = server.rows("SELECT code, times FROM alerts WHERE mended_at IS NULL ORDER BY code")
     assert [tuple(row) for row in alerts] == [("space:data", 1), ("space:traces", 1)]
-    server.stop()
-    server.env["FREE_SPACE_MB"] = "1"
-    server.start()
+    server.restart(FREE_SPACE_MB="1")
     wait_for(lambda: server.http.get("/health").json() == {"status": "ok"}, "the first look at the disk")
-    graph.say("p0", "keep milk")
-    graph.reply("p0", 2)
+    graph.ask("p0", "keep milk")
     kept = str([row["value"] for row in server.rows("SELECT value FROM skill_data")])
     assert ("milk" in kept, "bread" in kept) == (True, False)
     assert traced(server) > 0
@@ -48,30 +44,23 @@ def test_on_a_disk_nearly_full_messages_are_answered_without_traces_and_no_note_
 
 def test_who_has_used_up_their_quota_is_told_and_others_are_not_touched(make_world):
     server, graph = make_world(DATA_QUOTA_MB="0.0003")
-    for count, said in enumerate([f"save a note: first {HUNDRED}", f"save a note: second {HUNDRED}"], 1):
-        graph.say("p0", said)
-        graph.reply("p0", count)
-    assert "your data has reached its limit" in graph.texts("p0")[1]
-    graph.say("p1", f"save a note: mine {HUNDRED}")
-    assert "limit" not in graph.reply("p1")
-    graph.say("p0", "borra la nota 1")
-    graph.reply("p0", 3)
-    graph.say("p0", f"save a note: third {HUNDRED}")
-    assert "limit" not in graph.reply("p0", 4)
+    graph.ask("p0", f"save a note: first {HUNDRED}")
+    assert "your data has reached its limit" in graph.ask("p0", f"save a note: second {HUNDRED}")
+    assert "limit" not in graph.ask("p1", f"save a note: mine {HUNDRED}")
+    graph.ask("p0", "borra la nota 1")
+    assert "limit" not in graph.ask("p0", f"save a note: third {HUNDRED}")
     kept = str([row["value"] for row in server.rows("SELECT value FROM skill_data")])
     assert ("second" in kept, "third" in kept, "mine" in kept) == (False, True, True)
 
 
-@pytest.mark.parametrize(
-    ("least", "level", "words"),
-    [(MORE_THAN_ANY_DISK, "WARN", "and notes and files are refused"), ("0", "OK", "GB free")],
-)
-def test_the_doctor_tells_what_is_not_kept_and_the_cure(tmp_path, least, level, words):
-    settings = Settings(_env_file=None, database_url=f"sqlite:///{tmp_path}/recado.db", free_space_mb=least)
-    (finding,) = check_folder(settings)
-    assert finding.level == level
-    assert words in finding.fact
-    assert (f"free at least {least} MB" in finding.cure) == (level == "WARN")
+def test_the_doctor_tells_what_is_not_kept_and_the_cure(tmp_path):
+    address = f"sqlite:///{tmp_path}/recado.db"
+    (enough,) = check_folder(Settings(_env_file=None, database_url=address, free_space_mb="0"))
+    assert (enough.level, "GB free" in enough.fact) == ("OK", True)
+    low = Settings(_env_file=None, database_url=address, free_space_mb=MORE_THAN_ANY_DISK)
+    (finding,) = check_folder(low)
+    assert (finding.level, "and notes and files are refused" in finding.fact) == ("WARN", True)
+    assert f"free at least {MORE_THAN_ANY_DISK} MB" in finding.cure
 
 
 @pytest.fixture
@@ -90,6 +79,7 @@ def small_disk() -> Iterator[Callable[[Path], None]]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_and_is_freed_while_the_server_runs(make_world, model, small_disk, tmp_path):
     """Of the database alone: the data folder lies elsewhere."""
     small = tmp_path / "small"
@@ -100,23 +90,19 @@ def test_a_disk_that_fills_and_is_freed_while_the_server_runs(make_world, model,
     server, graph = make_world(model=model(echo), start=False, **options)
     server.start()
     filler = small / "filler"
-    graph.say("p0", "one")
-    graph.reply("p0")
+    graph.ask("p0", "one")
     filler.write_bytes(b"x" * 30 * 1024**2)
     wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the low disk to be seen")
     settings = Settings(_env_file=None, database_url=address, DATA_DIR=data, free_space_mb=40)
     assert [finding.level for finding in check_folder(settings)] == ["OK", "WARN"]
-    graph.say("p0", "two")
-    assert graph.reply("p0", 2) == "you said: two"
+    assert graph.ask("p0", "two") == "you said: two"
     filler.unlink()
     wait_for(lambda: server.http.get("/health").json()["status"] == "ok", "the room to be seen")
-    graph.say("p0", "three")
-    graph.reply("p0", 3)
+    graph.ask("p0", "three")
     server.stop()
     with closing(sqlite3.connect(small / "recado.db")) as database:
-        assert database.execute("SELECT count(*) FROM model_calls").fetchone() == (
-            4,
-        )  # two of each, none of "two"
+        (traces,) = database.execute("SELECT count(*) FROM model_calls").fetchone()
+    assert traces == 4  # two of each, none of "two"
 
 
 def test_a_full_disk_is_not_called_a_lack_of_rights(tmp_path, small_disk):

@@ -39,12 +39,10 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     server, graph = make_world(
         model=played, crowd=0, graph={"people": PEOPLE}, ACCESS="everyone", GUEST_TOOLS="get_weather,selfcode"
     )
-    graph.say("owner", "hello")
-    graph.reply("owner")
+    graph.ask("owner", "hello")
     played.requests.clear()
     for person in ("guest", "unnamed"):
-        graph.say(person, "remember that I like tea, set a reminder, install the server time, que horas são?")
-        graph.reply(person)
+        graph.ask(person, "remember that I like tea, set a reminder, install the server time, que horas são?")
     assert offered(played.main_calls) <= {*FOR_GUESTS, "get_weather"}
     assert offered(played.main_calls)
     wait_for(lambda: len(graph.sends("owner")) == 3, "the owner's two alerts")
@@ -56,28 +54,22 @@ def test_a_stranger_is_a_guest_until_an_owner_says_otherwise(make_world: Any, mo
     press(graph, "owner", second["action"]["buttons"], 1)
     assert "is blocked" in graph.reply("owner", 5)
     played.requests.clear()
-    graph.say("guest", "remember that I like tea")
-    graph.reply("guest", 2)
+    graph.ask("guest", "remember that I like tea")
     assert "remember" in offered(played.main_calls)
     graph.say("unnamed", "hello?")
-    graph.say("guest", "/block 12125550000")  # a member's command is none
-    graph.reply("guest", 3)
+    graph.ask("guest", "/block 12125550000")  # a member's command is none
     assert len(graph.sends("unnamed")) == 1
-    graph.say("owner", "/member +55 11 95550 1234")
-    assert "+55 11 95550 1234 is a member now" in graph.reply("owner", 6)
+    assert "+55 11 95550 1234 is a member now" in graph.ask("owner", "/member +55 11 95550 1234")
     roles = {line.split()[0]: line for line in server.recado("people", "list").splitlines() if line}
     assert " owner " in roles["12125550000,"]
     assert " member " in roles["5511955501234,"]
     server.recado("erase", "5511955501234", "--yes")
-    assert (
-        len(server.rows("SELECT 1 FROM messages WHERE text LIKE '%writes for the first time%'")) == 1
-    )  # of the other
+    alerts = server.rows("SELECT 1 FROM messages WHERE text LIKE '%writes for the first time%'")
+    assert len(alerts) == 1  # of the other
 
 
 @pytest.mark.slow
-def test_neither_a_member_nor_a_guests_voice_note_waits_for_guests_documents(
-    make_world: Any, model: Any
-) -> None:
+def test_neither_a_member_nor_a_guests_voice_note_waits_for_guests_documents(make_world, model):
     def spreadsheet(person: str, rows: int) -> dict[str, Any]:
         row = f"<row>{'<c/>' * 1_500}</row>"
         sheet = f"<worksheet NAMESPACE><sheetData>{row * rows}</sheetData></worksheet>"
@@ -112,8 +104,7 @@ def test_an_invitation_code_makes_a_member_as_often_as_it_says(make_world: Any) 
     graph.say("guest", code)
     assert "convite foi aceito" in graph.reply("guest")
     graph.say("unnamed", code)
-    graph.say("guest", "recorda que sou vegano")
-    assert "vegano" in graph.reply("guest", 2)
+    assert "vegano" in graph.ask("guest", "recorda que sou vegano")
     assert not graph.sends("unnamed")
     assert code not in server.log
     assert TOKEN not in told
@@ -141,8 +132,7 @@ def stranger(_door: tuple[Server, Graph, Iterator[int]]) -> tuple[Server, Graph,
 
 def test_a_guest_is_told_once_an_hour_that_a_question_is_over(stranger: Any) -> None:
     server, graph, guest = stranger
-    graph.say(guest, "hola")
-    graph.reply(guest)
+    graph.ask(guest, "hola")
     for number in range(6):
         forged = {"id": f"approval:{number:032x}", "title": "Sí"}
         graph.inbound({"person": guest, "type": "button", "reply": forged})
@@ -154,8 +144,7 @@ def test_a_guest_is_told_once_an_hour_that_a_question_is_over(stranger: Any) -> 
 def test_the_first_message_to_a_person_says_that_an_assistant_answers(stranger: Any) -> None:
     server, graph, guest = stranger
     for text in ("olá, que horas são em Lisboa?", "/nova", "que horas são em Lisboa?"):
-        graph.say(guest, text)
-        graph.reply(guest, 1 + len(graph.texts(guest)))
+        graph.ask(guest, text)
     told = graph.texts(guest)
     assert told[0].startswith("Sou um assistente automático (IA). O que você escreve fica no servidor")
     assert "Em Lisboa" in told[0]
@@ -164,19 +153,15 @@ def test_the_first_message_to_a_person_says_that_an_assistant_answers(stranger: 
     assert not any("assistente automático" in row["text"] for row in kept)  # no answer of the model's
 
 
-def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the_first_failed(
-    stranger: Any,
-) -> None:
+def test_the_next_message_tells_it_too_when_one_without_it_was_queued_before_the_first_failed(stranger):
     server, graph, guest = stranger
     before = len(server.rows(FAILED))
     graph.faults(fail=[{"code": 131026, "accept": True}], hold_statuses=True)
-    for number in (1, 2):
-        graph.say(guest, "que horas são em Lisboa?")
-        graph.reply(guest, number)
+    for _ in range(2):
+        graph.ask(guest, "que horas são em Lisboa?")
     graph.faults(hold_statuses=False)
     wait_for(lambda: len(server.rows(FAILED)) > before, "the late refusal")
-    graph.say(guest, "que horas são em Manaus?")
-    assert graph.reply(guest, 3).startswith("Sou um assistente automático (IA).")
+    assert graph.ask(guest, "que horas são em Manaus?").startswith("Sou um assistente automático (IA).")
 
 
 def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(stranger: Any) -> None:
@@ -196,8 +181,7 @@ def test_a_first_message_that_is_sent_again_tells_it_once(stranger: Any) -> None
     graph.say(guest, "que horas são em Lisboa?")
     assert graph.reply(guest, 2) == graph.reply(guest, 1)
     wait_for(lambda: not open_work(server), "the end of it")
-    graph.say(guest, "que horas são em Manaus?")
-    assert not graph.reply(guest, 3).startswith("Sou um assistente automático (IA).")
+    assert not graph.ask(guest, "que horas são em Manaus?").startswith("Sou um assistente automático (IA).")
 
 
 def test_whose_first_answer_a_person_of_the_business_took_over_is_told_in_the_next(stranger: Any) -> None:

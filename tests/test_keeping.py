@@ -1,12 +1,11 @@
 """Notes, lists, projects and memory through the chat: each person's own, also after a restart."""
 
 import json
-import re
 from collections import defaultdict
 
 import pytest
 
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.model import calls, last_user_text, routed
 from tests.world import Town, open_work, text_body, wait_for
 
 
@@ -71,8 +70,7 @@ def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(
     )
     assert told["p1"] == "✓ Na lista Compras: queijo"
     wait_for(lambda: not open_work(server), "everything to be sent")
-    server.stop()
-    server.start()
+    server.restart()
     told = chat.ask(p0="¿qué sabés de mí?", p1="o que você sabe de mim?")
     assert told["p0"].splitlines()[-1] == "1. mi hija se llama Ana"
     assert told["p1"].splitlines()[-1] == "1. sou vegetariano"
@@ -95,27 +93,6 @@ def test_two_people_keep_their_own_at_the_same_time_and_find_it_after_a_restart(
     assert told["p1"] == "Compras (faltam 2):\n\n1. leite\n2. queijo\n\n✓ pão"
 
 
-def test_a_note_is_changed_deleted_and_brought_back(offline):
-    ask = offline.one
-    assert ask("note buy bread") == "✓ Note saved: buy bread"
-    assert ask("change note 1 to buy dark bread") == "✓ Note 1 changed: buy bread → buy dark bread"
-    assert ask("delete note 1").startswith("✓ Note 1 deleted: buy dark bread")
-    assert ask("bring back the note I deleted") == "✓ Note 1 as it was: buy dark bread"
-
-
-def test_a_fact_gives_way_to_a_newer_one_and_is_forgotten(offline):
-    ask = offline.one
-    assert ask("recordá que trabajo en Rosario") == "✓ Lo recordaré: trabajo en Rosario"
-    assert ask("ya no trabajo en Rosario, ahora en Córdoba").startswith("✓ Lo recordaré: trabajo en Córdoba")
-    assert re.fullmatch(r"\d\. trabajo en Córdoba", ask("¿qué sabés de mí?").splitlines()[-1])
-    gone = "✓ Olvidado: trabajo en Córdoba. Deshacer: “recuerda que trabajo en Córdoba”"
-    assert ask("olvidá que trabajo en Córdoba") == gone
-    assert ask("deshacer") == "✓ Lo recordaré: trabajo en Córdoba"
-    assert "3. trabajo en Córdoba" in ask("olvidá lo de Córdoba Capital")  # what is close is shown
-    assert ask("olvidá que trabajo en Córdoba") == gone
-    assert "No recuerdo ningún dato tuyo" in ask("qué sabes de mí")
-
-
 def test_a_whole_list_is_deleted_only_after_a_yes(offline):
     ask = offline.one
     ask("add milk and eggs to the shopping list")
@@ -129,15 +106,6 @@ def test_a_whole_list_is_deleted_only_after_a_yes(offline):
     assert ask("my lists") == "Your lists:\n• Shopping: 2 left"
 
 
-def test_everything_is_forgotten_only_after_a_yes(offline):
-    ask = offline.one
-    ask("recordá que soy vegetariano")
-    assert ask("olvidá todo lo que sabés de mí") == "", "a question has buttons"
-    assert "soy vegetariano" in ask("¿qué sabés de mí?")
-    assert "✓ Olvidé todo lo que sabía de ti (1)." in ask("sí")
-    assert "No recuerdo ningún dato tuyo" in ask("¿qué sabés de mí?")
-
-
 def test_a_yes_does_not_count_once_something_was_said_that_may_have_been_a_no(offline):
     ask = offline.one
     ask("recordá que soy vegetariano")
@@ -148,10 +116,9 @@ def test_a_yes_does_not_count_once_something_was_said_that_may_have_been_a_no(of
     assert "no lo hago" in ask("no la vayas a borrar")
 
 
+@routed("memory")
 def keeper(body):
     """Remembers what it is told to, even in a forwarded message."""
-    if is_classifier(body):
-        return '{"categories": ["memory"], "phrases": ["remember"]}'
     if body["messages"][-1]["role"] == "tool":
         return "done"
     said = last_user_text(body)

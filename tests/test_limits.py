@@ -20,11 +20,15 @@ PEOPLE = [
     {"id": "member", "name": "Mia", "phone": "12125550001", "user_id": "US.11"},
     {"id": "guest", "name": "Gil", "phone": "5511955501234", "user_id": "BR.12"},
 ]
-BUSINESS = {
-    "ACCESS": "everyone",
-    "OWNER_PHONE_NUMBERS": "12125550000",
-    "ALLOWED_PHONE_NUMBERS": "12125550001",
-}
+BUSINESS = {"ACCESS": "everyone", "ALLOWED_PHONE_NUMBERS": "12125550001"}
+
+
+@pytest.fixture
+def business(make_world: Any) -> Any:
+    """Makes a server that an owner, a member and a guest write to."""
+    return lambda *more, **options: make_world(
+        **{"crowd": 0, "graph": {"people": [*PEOPLE, *more]}, **BUSINESS, **options}
+    )
 
 
 def waiting(server: Any) -> dict[str, int]:
@@ -39,15 +43,12 @@ def used(server: Any) -> Any:
     return json.loads(server.recado("usage", "--json"))
 
 
-def test_a_guest_waits_who_has_had_all_answers_and_as_a_member_is_answered_at_once(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="2/day", **BUSINESS)
-    graph.say("owner", "hello")
-    graph.reply("owner")
-    for number in (1, 2):
-        graph.say("guest", "que horas são em Lisboa?")
-        graph.reply("guest", number)
-    graph.say("guest", "que horas são em Manaus?")
-    assert "Guardei sua mensagem" in graph.reply("guest", 3)
+def test_a_guest_waits_who_has_had_all_answers_and_as_a_member_is_answered_at_once(business: Any) -> None:
+    server, graph = business(GUEST_LIMIT="2/day")
+    graph.ask("owner", "hello")
+    for _ in range(2):
+        graph.ask("guest", "que horas são em Lisboa?")
+    assert "Guardei sua mensagem" in graph.ask("guest", "que horas são em Manaus?")
     graph.say("guest", "que horas são em Recife?")
     wait_for(lambda: waiting(server) == {"guest": 2}, "two messages that wait")
     assert used(server)["waiting"] == {"guest": 2}
@@ -60,22 +61,19 @@ def test_a_guest_waits_who_has_had_all_answers_and_as_a_member_is_answered_at_on
     assert sum("Used up" in text for text in graph.texts("owner")) == 1
 
 
-def test_an_owner_gives_one_person_limits_of_their_own(make_world: Any) -> None:
-    server, graph = make_world(crowd=0, graph={"people": PEOPLE}, GUEST_LIMIT="1/day", **BUSINESS)
+def test_an_owner_gives_one_person_limits_of_their_own(business: Any) -> None:
+    server, graph = business(GUEST_LIMIT="1/day")
     asked = "what time is it in London?"
     for person in ("member", "guest"):
-        graph.say(person, asked)
-        graph.reply(person)
+        graph.ask(person, asked)
     ids = {row["value"]: row["person_id"] for row in server.rows("SELECT value, person_id FROM aliases")}
     member, guest = (f"/console/people/{ids[phone]}" for phone in ("12125550001", "5511955501234"))
     browser = Browser(server)
     assert browser.send(member, f"{member}/limits", answers="two") == 400
     assert browser.send(member, f"{member}/limits", answers="1", tokens="") == 303
-    graph.say("member", asked)
-    assert "as much as I may for now" in graph.reply("member", 2)
+    assert "as much as I may for now" in graph.ask("member", asked)
     assert waiting(server) == {"person": 1}
-    graph.say("guest", asked)
-    graph.reply("guest", 2)
+    graph.ask("guest", asked)
     assert browser.send(guest, f"{guest}/limits", answers="3", tokens="") == 303  # it counts at once
     graph.reply("guest", 3)
     assert browser.send(member, f"{member}/limits", answers="0", tokens="1") == 303
@@ -84,21 +82,16 @@ def test_an_owner_gives_one_person_limits_of_their_own(make_world: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_budget_is_never_passed_and_guests_stop_first(make_world: Any) -> None:
-    server, graph = make_world(
-        crowd=0, graph={"people": PEOPLE}, MONTHLY_MESSAGE_BUDGET="50", GUEST_LIMIT="99/hour", **BUSINESS
-    )
+def test_a_budget_is_never_passed_and_guests_stop_first(business: Any) -> None:
+    server, graph = business(MONTHLY_MESSAGE_BUDGET="50", GUEST_LIMIT="99/hour")
     asked = "what time is it in London?"
-    graph.say("owner", asked)
-    graph.reply("owner")
-    for number in range(1, 42):  # 38 of them are the 40th message, with the owner's two
-        graph.say("guest", "que horas são em Lisboa?")
-        graph.reply("guest", number)
+    graph.ask("owner", asked)
+    for _ in range(41):  # 38 of them are the 40th message, with the owner's two
+        graph.ask("guest", "que horas são em Lisboa?")
     graph.say("guest", "e em Manaus?")
     wait_for(lambda: waiting(server) == {"budget": 1}, "a message that waits")
     wait_for(lambda: len(graph.sends()) == 45, "what the owner is told")
-    graph.say("member", asked)
-    graph.reply("member")  # the last for members
+    graph.ask("member", asked)  # the last for members
     graph.say("member", asked)
     for _ in range(3):
         graph.say("owner", asked)
@@ -109,16 +102,14 @@ def test_a_budget_is_never_passed_and_guests_stop_first(make_world: Any) -> None
     assert "80 % is used up of the month's budget for messages" in told
     assert "Used up: the month's budget for messages" in told
     assert [len(graph.sends(person)) for person in ("guest", "member")] == [41, 1]
-    server.stop()
-    server.env["MONTHLY_MESSAGE_BUDGET"] = "100"
-    server.start()
+    server.restart(MONTHLY_MESSAGE_BUDGET="100")
     assert "Manaus" in graph.reply("guest", 42)
     graph.reply("member", 2)
     metrics = server.http.get("/metrics").text
     assert 'recado_month_messages{category="service"}' in metrics
 
 
-def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, model: Any) -> None:
+def test_what_guests_write_counts_before_the_model_reads_it(business: Any, model: Any) -> None:
     async def slow(body: dict[str, Any]) -> JSONResponse:
         tokens = len(json.dumps(body["messages"])) // 4
         if tokens > 2_000:
@@ -130,13 +121,9 @@ def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, mod
         {"id": f"q{n}", "name": f"Q{n}", "phone": f"551195550000{n}", "user_id": f"BR.9{n}"} for n in range(6)
     ]
     played = model(slow)
-    server, graph = make_world(
-        graph={"people": [*PEOPLE[:1], *crowd]}, crowd=0, TOKEN_LIMIT="20000/day",
-        LLM_MODEL="m", OPENAI_BASE_URL=played.url, **BUSINESS,
-    )  # fmt: skip
+    server, graph = business(*crowd, TOKEN_LIMIT="20000/day", model=played)
     for number in range(2):
-        graph.say(f"q{number}", "hi")
-        graph.reply(f"q{number}")
+        graph.ask(f"q{number}", "hi")
     text = "a long message " * 250
     graph.faults(batch=100)
     graph.inbound(*({"person": f"q{n}", "type": "text", "text": text} for n in range(6) for _ in range(5)))
@@ -145,9 +132,7 @@ def test_what_guests_write_counts_before_the_model_reads_it(make_world: Any, mod
     assert 6_000 < spent["tokens"] <= 20_000
 
 
-def test_what_is_too_long_for_the_limit_is_refused_or_not_heard_and_for_its_rest_waits(
-    make_world: Any, model: Any
-) -> None:
+def test_what_is_too_long_for_the_limit_is_refused_or_not_heard_and_for_its_rest_waits(business, model):
     cost = [100]
 
     def play(body: dict[str, Any]) -> JSONResponse:
@@ -156,18 +141,11 @@ def test_what_is_too_long_for_the_limit_is_refused_or_not_heard_and_for_its_rest
 
     played = model(play)
     played.hear = lambda data: "hello there"
-    server, graph = make_world(
-        crowd=4, graph={"people": PEOPLE}, TOKEN_LIMIT="3600/day", LLM_MODEL="m",
-        OPENAI_BASE_URL=played.url, **BUSINESS,
-    )  # fmt: skip
-    graph.say("owner", "hello")
-    graph.reply("owner")
-    graph.say("p2", "hello")
-    graph.reply("p2")
-    graph.say("p2", "a" * 4_000)
-    assert "I kept your message" in graph.reply("p2", 2)
-    graph.say("p3", "a" * 6_000)
-    assert "Please send me a shorter message" in graph.reply("p3")
+    server, graph = business(crowd=4, TOKEN_LIMIT="3600/day", model=played)
+    graph.ask("owner", "hello")
+    graph.ask("p2", "hello")
+    assert "I kept your message" in graph.ask("p2", "a" * 4_000)
+    assert "Please send me a shorter message" in graph.ask("p3", "a" * 6_000)
     assert waiting(server) == {"tokens": 1}
     note = base64.b64encode(canned_clip() + bytes(700_000)).decode()
     graph.inbound({"person": "p3", "type": "voice", "data": note, "mime_type": "audio/ogg"})
@@ -176,14 +154,13 @@ def test_what_is_too_long_for_the_limit_is_refused_or_not_heard_and_for_its_rest
     assert not played.heard
     assert "Used up" not in str(graph.texts("owner"))
     cost[0] = 3_000
-    graph.say("p3", "hello again")
-    graph.reply("p3", 3)
+    graph.ask("p3", "hello again")
     graph.say("p3", "and again")
     told = "Used up: what the language model may read"
     wait_for(lambda: told in str(graph.texts("owner")), "the owner is told")
 
 
-def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world: Any, model: Any) -> None:
+def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(business: Any, model: Any) -> None:
     async def slowly(data: bytes) -> str:
         await asyncio.to_thread(deleted.wait, 20)
         return "hello there"
@@ -191,10 +168,7 @@ def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world
     played, deleted = model(echo), threading.Event()
     played.hear = slowly
     other = {"id": "other", "name": "Bia", "phone": "5511955501235", "user_id": "BR.13"}
-    server, graph = make_world(
-        crowd=0, graph={"people": [*PEOPLE, other]}, GUEST_LIMIT="1/day", TOKEN_LIMIT="90000/day",
-        LLM_MODEL="m", OPENAI_BASE_URL=played.url, **BUSINESS,
-    )  # fmt: skip
+    server, graph = business(other, GUEST_LIMIT="1/day", TOKEN_LIMIT="90000/day", model=played)
     note = base64.b64encode(canned_clip()).decode()
     voice = {"person": "other", "type": "voice", "data": note, "mime_type": "audio/ogg"}
     [wamid] = graph.inbound(voice)
@@ -218,11 +192,9 @@ def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(make_world
     assert len(played.heard) == 1 + 5
 
 
-def test_a_budget_in_money_holds_for_a_country_without_a_rate(make_world: Any) -> None:
+def test_a_budget_in_money_holds_for_a_country_without_a_rate(business: Any) -> None:
     somebody = {"id": "mx", "name": "Max", "phone": "525550100077", "user_id": "MX.77"}
-    server, graph = make_world(
-        crowd=0, graph={"people": [*PEOPLE, somebody]}, MONTHLY_MESSAGE_BUDGET="0.3 USD", **BUSINESS
-    )
+    server, graph = business(somebody, MONTHLY_MESSAGE_BUDGET="0.3 USD")
     held = lambda: waiting(server) == {"budget": 1}  # noqa: E731
     for number in range(1, 12):  # 0.026 each, as to Argentina, of what is left for guests
         graph.say("mx", "what time is it in London?")

@@ -6,16 +6,15 @@ import io
 import json
 import threading
 import time
-import zipfile
 from typing import Any
 
 import pytest
 from PIL import Image
-from pypdf import PdfWriter
 from starlette.responses import Response
 
 from app.simulator.graph import canned_clip
-from tests.standins.model import ModelServer, calls, echo, is_classifier, last_user_text, none_needed
+from tests.standins.model import ModelServer, caller, calls, echo, last_user_text, none_needed, routed
+from tests.tools import papers
 from tests.world import ROOT, wait_for
 
 VOICE = {"type": "voice", "data": base64.b64encode(canned_clip()).decode(), "mime_type": "audio/ogg"}
@@ -56,12 +55,8 @@ def photo(width: int = 40, height: int = 20) -> str:
 
 
 def document(data: bytes, name: str, mime_type: str = "application/pdf") -> dict[str, Any]:
-    return {
-        "type": "document",
-        "data": base64.b64encode(data).decode(),
-        "mime_type": mime_type,
-        "filename": name,
-    }
+    content = base64.b64encode(data).decode()
+    return {"type": "document", "data": content, "mime_type": mime_type, "filename": name}
 
 
 @pytest.fixture
@@ -75,8 +70,7 @@ def chat(town):
 def test_a_voice_note_is_answered_as_what_was_said_in_it(chat):
     graph, model, person = chat
     model.hear = lambda data: "recuérdame comprar leche"
-    graph.say(person, "buenos días, ¿qué tal?")
-    graph.reply(person)
+    graph.ask(person, "buenos días, ¿qué tal?")
     wamid = graph.inbound({"person": person, **VOICE})[0]
     assert graph.reply(person, 2) == "you said: recuérdame comprar leche"
     assert "transcribed" in text_of(newest(model))
@@ -89,10 +83,9 @@ def test_a_voice_note_is_answered_as_what_was_said_in_it(chat):
     assert "recuérdame comprar leche" in str(model.main_calls[-1]["messages"])
 
 
+@routed("files")
 def asks_to_write(body: dict[str, Any]) -> Any:
     """Plays a model that asks to write a file, and says what became of it."""
-    if is_classifier(body):
-        return '{"categories": ["files"], "phrases": ["write a file"]}'
     if "escribe el archivo" in last_user_text(body) and body["messages"][-1]["role"] == "user":
         return calls(("write_file", {"path": "a.txt", "content": "hola"}))
     return f"done: {text_of(body['messages'][-1])[:60]}"
@@ -168,20 +161,9 @@ def test_an_endpoint_that_fails_gets_an_honest_answer(chat):
         assert "say so" in text_of(newest(model))
 
 
-def test_a_model_sees_pictures_upright_small_and_without_where_they_were_taken(chat, town):
+def test_a_model_sees_pictures_upright_small_and_without_where_they_were_taken_and_in_later_turns(chat, town):
     graph, model, person = chat
     people, before = town.server.folder / "workspace" / "people", time.time()
-    graph.inbound({"person": person, "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
-    graph.reply(person)
-    [picture] = pictures_in(model.main_calls[0])
-    assert picture.size == (800, 1600)
-    assert not picture.getexif()
-    [kept] = [path for path in people.rglob("*.jpg") if path.stat().st_mtime > before]
-    assert not Image.open(kept).getexif()
-
-
-def test_a_picture_is_there_for_later_turns(chat):
-    graph, model, person = chat
 
     def play(body: dict[str, Any]) -> Any:
         if none := none_needed(body):
@@ -192,42 +174,20 @@ def test_a_picture_is_there_for_later_turns(chat):
         return "vi la foto" if pictures_in(body) else "no vi nada"
 
     model.play = play
-    graph.inbound({"person": person, "type": "image", "data": photo(), "mime_type": "image/jpeg"})
+    graph.inbound({"person": person, "type": "image", "data": photo(4000, 2000), "mime_type": "image/jpeg"})
     assert graph.reply(person) == "vi la foto"
-    graph.say(person, "mira otra vez la foto que te mandé")
-    assert graph.reply(person, 2) == "vi la foto"
-
-
-def pages_of(*texts: str) -> bytes:
-    """A PDF with a text on each page."""
-    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
-
-    writer = PdfWriter()
-    for text in texts:
-        page = writer.add_blank_page(300, 300)
-        stream = DecodedStreamObject()
-        lines = "".join(f"({line}) Tj 0 -14 Td " for line in text.splitlines())
-        stream.set_data(f"BT /F1 12 Tf 20 250 Td {lines}ET".encode("latin-1"))
-        font = DictionaryObject(
-            {
-                NameObject("/Type"): NameObject("/Font"),
-                NameObject("/Subtype"): NameObject("/Type1"),
-                NameObject("/BaseFont"): NameObject("/Helvetica"),
-            }
-        )
-        page[NameObject("/Contents")] = writer._add_object(stream)
-        page[NameObject("/Resources")] = DictionaryObject(
-            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
-        )
-    written = io.BytesIO()
-    writer.write(written)
-    return written.getvalue()
+    [picture] = pictures_in(model.main_calls[0])
+    assert picture.size == (800, 1600)
+    assert not picture.getexif()
+    [kept] = [path for path in people.rglob("*.jpg") if path.stat().st_mtime > before]
+    assert not Image.open(kept).getexif()
+    assert graph.ask(person, "mira otra vez la foto que te mandé") == "vi la foto"
 
 
 def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(chat, town):
     graph, model, person = chat
     server, other = town.server, town.newcomer()
-    data = pages_of("Factura 12", "Servicios de noviembre", "Total 4,580.00 MXN\nVence el 15 de diciembre")
+    data = papers.pdf("Factura 12", "Servicios de noviembre", "Total 4,580.00 MXN\nVence el 15 de diciembre")
     graph.inbound({"person": person, **document(data, "factura.pdf"), "caption": "cuánto es el total?"})
     graph.reply(person)
     prompt = text_of(newest(model))
@@ -236,34 +196,15 @@ def test_a_documents_words_are_in_the_prompt_and_the_file_is_the_persons(chat, t
     [kept] = (server.folder / "workspace" / "people").rglob("factura.pdf")
     assert kept.read_bytes() == data
 
+    @routed("files")
     def find(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["files"], "phrases": ["find a file"]}'
         if body["messages"][-1]["role"] == "user":
             return calls(("list_files", {"words": "servicio noviembre"}))
         return body["messages"][-1]["content"]
 
     model.play = find
     for who, found in ((person, True), (other, False)):
-        before = len(graph.sends(who))
-        graph.say(who, "¿dónde está la factura de los servicios?")
-        assert ("factura.pdf" in graph.reply(who, before + 1)) is found
-
-
-def zipped(**files: str) -> bytes:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(name.replace("__", "/"), text)
-    return written.getvalue()
-
-
-def encrypted() -> bytes:
-    written, writer = io.BytesIO(), PdfWriter()
-    writer.add_blank_page(300, 300)
-    writer.encrypt("clave")
-    writer.write(written)
-    return written.getvalue()
+        assert ("factura.pdf" in graph.ask(who, "¿dónde está la factura de los servicios?")) is found
 
 
 SLIDE = (
@@ -274,13 +215,13 @@ SLIDE = (
 
 def test_documents_of_each_kind_are_read_or_their_fault_is_said(chat, town):
     graph, model, _ = chat
-    chapters = pages_of(*(f"Capitulo {n}\n" + "palabras " * 300 for n in range(40)))
+    chapters = papers.pdf(*(f"Capitulo {n}\n" + "palabras " * 300 for n in range(40)))
     files = {
-        "charla.pptx": (zipped(**{"ppt/slides/slide1.xml": SLIDE}), "Plan 2027"),
+        "charla.pptx": (papers.packed({"ppt/slides/slide1.xml": SLIDE}), "Plan 2027"),
         "lista.csv": (b"pan,12\nleche,30\n", "leche,30"),
         "cita.ics": (b"BEGIN:VEVENT\nSUMMARY:Dentista\nEND:VEVENT\n", "Dentista"),
         "roto.pdf": (b"%PDF-1.4 nothing", "damaged"),
-        "secreto.pdf": (encrypted(), "protected by a password"),
+        "secreto.pdf": (papers.locked_pdf(), "protected by a password"),
         "largo.pdf": (chapters, "page 1 of"),
         "roto.docx": (b"PK\x03\x04 nothing", "damaged"),
         "cosa.bin": (bytes(range(256)) * 9, "damaged"),
@@ -308,15 +249,7 @@ def test_a_scanned_pdf_is_shown_as_pictures(chat):
 def test_numbers_are_drawn_as_a_picture(chat, town):
     graph, model, person = chat
     numbers = {"title": "Gastos", "labels": ["renta", "luz"], "values": [8000, 600]}
-
-    def play(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["charts"], "phrases": ["draw a chart"]}'
-        if body["messages"][-1]["role"] == "user":
-            return calls(("chart", numbers))
-        return "Aquí está."
-
-    model.play = play
+    model.play = caller(("chart", numbers), to="charts")
     graph.say(person, "hazme un gráfico de mis gastos: renta 8000, luz 600")
     wait_for(lambda: len(graph.sends(person)) == 2, "the text and the picture")
     assert graph.sends(person)[1]["body"]["type"] == "image"
@@ -362,9 +295,8 @@ def test_voice_notes_are_transcribed_on_this_machine(make_world, model, tmp_path
 
 
 def test_a_note_is_fetched_at_the_second_try_and_its_answer_spoken(make_world, model):
+    @routed("voice")
     def play(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["voice"], "phrases": ["answer with audio"]}'
         if "audio" in last_user_text(body) and last_message(body)["role"] == "user":
             return calls(("answer_with_voice", {"text": "Mañana llueve en Lima"}))
         return "Mañana llueve en Lima."
@@ -372,8 +304,7 @@ def test_a_note_is_fetched_at_the_second_try_and_its_answer_spoken(make_world, m
     played = model(play)
     played.hear = lambda data: "respóndeme con audio: ¿llueve mañana?"
     server, graph = make_world(model=played, SPEECH_MODEL="tts-1", SWEEP_SECONDS="0.05")
-    graph.say("p1", "hola")
-    graph.reply("p1")
+    graph.ask("p1", "hola")
     wait_for(lambda: not graph.log()["pending"], "the statuses")
     graph.faults(offline=True)
     graph.inbound({"person": "p1", **VOICE})
@@ -390,19 +321,16 @@ def test_a_note_is_fetched_at_the_second_try_and_its_answer_spoken(make_world, m
 def test_a_location_sets_the_time_zone_after_the_persons_yes(chat, town):
     graph, model, person = chat
 
+    @routed("datetime")
     def play(body: dict[str, Any]) -> Any:
-        if is_classifier(body):
-            return '{"categories": ["datetime"], "phrases": ["set the time zone"]}'
         if "sí, úsala" in last_user_text(body) and body["messages"][-1]["role"] == "user":
             return calls(("set_time_zone", {"place": "32.51,-117.04"}))
         return "¿Uso tu ubicación para la hora?"
 
     model.play = play
-    graph.inbound(
-        {"person": person, "type": "location", "location": {"latitude": 32.51, "longitude": -117.04}}
-    )
+    place = {"latitude": 32.51, "longitude": -117.04}
+    graph.inbound({"person": person, "type": "location", "location": place})
     graph.reply(person)
     assert "32.51" in text_of(newest(model))
-    graph.say(person, "sí, úsala")
-    graph.reply(person, 2)
+    graph.ask(person, "sí, úsala")
     assert town.server.rows("SELECT 1 FROM people WHERE timezone = 'America/Tijuana'")

@@ -5,10 +5,8 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from tests.browser.chromium import PROGRAM, browser
 from tests.chaos.machine import injected
 from tests.standins import mcp_server
 from tests.standins.listener import Listener
-from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
+from tests.standins.model import ModelServer, caller, calls, last_user_text, results, routed
 from tests.world import ROOT, TOKEN, Graph, Server, Town, open_work, wait_for, world
 
 pytestmark = pytest.mark.slow
@@ -100,10 +98,9 @@ metadata:
 """
 
 
+@routed("studio")
 def artist(body: dict[str, Any]) -> Any:
     """Calls the tool that the message names with the words after it, then says that it is done."""
-    if is_classifier(body):
-        return '{"categories": ["studio"]}'
     if body["messages"][-1]["role"] == "tool":
         return "here it is"
     return calls(*((line.split()[0], {"what": line.partition(" ")[2]}) for line in said(body)))
@@ -176,9 +173,9 @@ def of(release: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def _standing(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Uploads]]:
-    played, folder = ModelServer(artist), tmp_path_factory.mktemp("studio")
+    played = ModelServer(artist)
     options = {"OPENAI_BASE_URL": played.url, "LLM_MODEL": "stand-in", **of(release)}
-    for server, graph in world(folder, crowd=30, **options):
+    for server, graph in world(tmp_path_factory.mktemp("studio"), crowd=30, **options):
         uploads = Uploads(graph.url)
         server.env["WHATSAPP_API_URL"] = uploads.url
         server.start()
@@ -228,10 +225,10 @@ def settled(server: Any, graph: Any) -> None:
     wait_for(lambda: not open_work(server) and graph.log()["pending"] == 0, "the end of all sends")
 
 
-def test_pictures_and_documents_follow_the_reply_in_the_order_in_which_they_were_asked_for(shop):
+def test_pictures_and_documents_follow_the_reply_and_the_model_reads_what_becomes_of_each_file(shop):
     town, uploads = shop
     graph, person, tried = town.graph, town.newcomer(), uploads.tried
-    graph.say(person, "draw chart plan")
+    graph.say(person, "draw chart plan archive film")
     assert arrived(graph, person, 3) == ["text", "image", "document"]
     text, picture, document = graph.sends(person)
     assert text["body"]["text"]["body"] == "here it is"
@@ -246,34 +243,23 @@ def test_pictures_and_documents_follow_the_reply_in_the_order_in_which_they_were
     out = "SELECT kind, text FROM messages WHERE direction = 'out' AND person_id = ? ORDER BY id"
     rows = [tuple(row) for row in town.server.rows(out, id_)]
     assert rows == [("text", "here it is"), ("image", "chart.png"), ("document", "plan.pdf")]
-
-
-def test_the_model_reads_what_becomes_of_each_file_and_none_of_its_bytes(shop):
-    town, _ = shop
-    person = town.newcomer()
-    town.graph.say(person, "draw chart archive film")
-    assert arrived(town.graph, person, 2) == ["text", "image"]
-    told = json.loads(town.model.main_calls[-1]["messages"][-1]["content"])
-    assert told["data"] == {"made": 3}
-    sent, archive, film = told["meta"]["files"]
+    [told] = results(town.model.main_calls[-1])
+    assert told["data"] == {"made": 4}
+    sent, _, archive, film = told["meta"]["files"]
     assert sent == "sent to the person with your answer: chart.png (image/png, 1 KB)"
     assert archive.startswith("not sent to the person: all.zip: WhatsApp takes ")
     assert film.startswith("not sent to the person: film.mp4: ")
     assert "a picture" not in json.dumps(town.model.requests)
-    assert len(kept(town.server, id_of(town, person))) == 1
+    assert len(kept(town.server, id_)) == 2
 
 
 def test_more_files_than_a_person_wants_are_not_sent_and_the_same_picture_is_sent_once(shop):
     town, uploads = shop
     graph, failed, many, twice, tried = (town.graph, *(town.newcomer() for _ in range(3)), uploads.tried)
-    graph.say(failed, "fail_to_draw chart")
-    graph.reply(failed)
+    graph.ask(failed, "fail_to_draw chart")
     settled(town.server, graph)
-    assert (kinds(graph, failed), uploads.tried, kept(town.server, id_of(town, failed))) == (
-        ["text"],
-        tried,
-        [],
-    )
+    assert (kinds(graph, failed), uploads.tried) == (["text"], tried)
+    assert kept(town.server, id_of(town, failed)) == []
     graph.say(many, "draw " + " ".join(f"picture{n}" for n in range(12)) + "\ndraw chart")
     assert arrived(graph, many, 11) == ["text", *["image"] * 10]
     graph.say(twice, "draw chart chart\ndraw chart")
@@ -298,20 +284,16 @@ def test_each_person_gets_their_own_files_from_a_folder_of_their_own(shop):
     assert all(row["media"].startswith(f"{row['person_id']}/") for row in owners)
 
 
-def test_an_upload_that_fails_is_tried_again_and_the_picture_is_sent_once(shop):
+def test_an_upload_is_tried_again_and_of_a_file_that_cannot_be_sent_the_person_is_told(shop):
     town, uploads = shop
+    server, graph = town.server, town.graph
     for script in ([500, 503], [0, 0]):
         person, tried = town.newcomer(), uploads.tried
         uploads.script += script
-        town.graph.say(person, "draw chart")
-        assert arrived(town.graph, person, 2) == ["text", "image"]
-        settled(town.server, town.graph)
-        assert (uploads.tried - tried, kinds(town.graph, person)) == (3, ["text", "image"])
-
-
-def test_a_file_that_cannot_be_sent_is_said_to_the_person_and_the_next_ones_are_sent(shop):
-    town, uploads = shop
-    server, graph = town.server, town.graph
+        graph.say(person, "draw chart")
+        assert arrived(graph, person, 2) == ["text", "image"]
+        settled(server, graph)
+        assert (uploads.tried - tried, kinds(graph, person)) == (3, ["text", "image"])
     for script in ([400], [0, 0, 0]):  # refused for good, never answered
         person = town.newcomer()
         uploads.script += script
@@ -328,13 +310,8 @@ def test_a_file_that_cannot_be_sent_is_said_to_the_person_and_the_next_ones_are_
 
 def test_a_file_that_is_gone_or_that_whatsapp_reports_as_failed_is_said_to_the_person(shop):
     town, uploads = shop
-    server, graph, gone, refused, tried = (
-        town.server,
-        town.graph,
-        town.newcomer(),
-        town.newcomer(),
-        uploads.tried,
-    )
+    server, graph, gone, refused = town.server, town.graph, town.newcomer(), town.newcomer()
+    tried = uploads.tried
     uploads.script += [500, 500]
     graph.say(gone, "draw chart")
     wait_for(lambda: uploads.tried > tried, "the first try")
@@ -358,11 +335,8 @@ def test_who_has_used_up_their_quota_and_everybody_on_a_disk_nearly_full_gets_th
     assert arrived(graph, "p1", 2) == ["text", "image"]
     settled(server, graph)
     assert len(graph.sends("p0")) == 2
-    server.stop()
-    server.env |= {"FILES_QUOTA_MB": "100", "FREE_SPACE_MB": str(10**12)}
-    server.start()
-    graph.say("p2", "draw chart")
-    assert graph.reply("p2") == "here it is"
+    server.restart(FILES_QUOTA_MB="100", FREE_SPACE_MB=str(10**12))
+    assert graph.ask("p2", "draw chart") == "here it is"
     settled(server, graph)
     assert (kinds(graph, "p2"), len(kept(server))) == (["text"], 2)
 
@@ -378,15 +352,12 @@ def test_files_go_a_day_after_they_were_sent_and_those_of_who_is_gone_at_once(st
     wait_for(lambda: server.rows("SELECT 1 FROM outbox WHERE media <> '' AND state = 'ready'"), "the picture")
     server.stop()
     past = time.time() - KEPT_SECONDS - 60
-    with closing(sqlite3.connect(server.folder / "recado.db")) as database, database:
-        database.execute("PRAGMA foreign_keys=ON")
-        database.execute("UPDATE outbox SET sent_at = ?, created_at = ?", (past, past))
-        database.execute(
-            "DELETE FROM people WHERE id IN (SELECT person_id FROM aliases WHERE value = '12125550001')"
-        )
+    hers = "SELECT person_id FROM aliases WHERE value = '12125550001'"
+    aged = f"UPDATE outbox SET sent_at = {past}, created_at = {past}"
+    server.change(aged, f"DELETE FROM people WHERE id IN ({hers})")
     (server.folder / "media" / "person_none").mkdir()
     for path in [*kept(server), *(server.folder / "media").iterdir()]:
-        age(path, past)
+        os.utime(path, (past, past))
     server.start()
     wait_for(lambda: len(kept(server)) == 1, "the old files to go")
     waiting = kept(server)[0]
@@ -398,22 +369,15 @@ def test_files_go_a_day_after_they_were_sent_and_those_of_who_is_gone_at_once(st
     settled(server, graph)
 
 
-def age(path: Path, at: float) -> None:
-    os.utime(path, (at, at))
-
-
 @pytest.fixture
 def installed(model: Callable[..., ModelServer], release: Path, tmp_path: Path) -> Iterator[Server]:
     """A server of that release as it is installed, with its simulator."""
-    options = {"PYTHONPATH": str(release), "SKILLS_DIR": str(release / "skills"), "LLM_MODEL": "stand-in"}
-    server = Server(tmp_path, OPENAI_BASE_URL=model(artist).url, **options)
-    try:
-        yield server.start()
-    finally:
-        server.kill()
+    server = Server(tmp_path, OPENAI_BASE_URL=model(artist).url, LLM_MODEL="stand-in", **of(release))
+    yield server.start()
+    server.kill()
 
 
-async def test_the_simulators_phone_shows_the_picture_with_its_name_and_the_document(installed, tmp_path):
+async def test_the_simulators_phone_shows_the_picture_with_its_name_and_the_document(installed):
     message = {"person": "ana", "type": "text", "text": "draw real plan"}
     installed.http.post("/simulator/api/send", json=message).raise_for_status()
 
@@ -432,46 +396,26 @@ async def test_the_simulators_phone_shows_the_picture_with_its_name_and_the_docu
     assert files[1].content == b"%PDF-1.7 a plan"
     assert "Content-Disposition" not in files[0].headers
     assert files[1].headers["Content-Disposition"] == "attachment"
-    if PROGRAM is None:
-        pytest.skip("there is no Chromium on this machine")
-    async with browser() as page:
-        await page.open(installed.simulator, 1100, 900)
-        await page.until("document.querySelector('img.picture')?.naturalWidth === 40")
-        await page.until("document.querySelector('a.card')?.innerText.includes('plan.pdf') === true")
-        assert ("image", "square.png") in await page.names("image")
-        await page.screenshot(Path(os.environ.get("RECADO_SCREENSHOTS") or tmp_path) / "files.png")
-
-
-def pixel_asker(body: dict[str, Any]) -> Any:
-    """Calls the server's tool, as soon as it is offered."""
-    if is_classifier(body):
-        return '{"categories": ["art"]}'
-    offered = [tool["function"]["name"] for tool in body.get("tools", [])]
-    if body["messages"][-1]["role"] == "tool" or "mcp_art_image" not in offered:
-        return "here it is" if body["messages"][-1]["role"] == "tool" else "no tool yet"
-    return calls(("mcp_art_image", {}))
+    if PROGRAM is not None:
+        async with browser() as page:
+            await page.open(installed.simulator, 1100, 900)
+            await page.until("document.querySelector('img.picture')?.naturalWidth === 40")
+            await page.until("document.querySelector('a.card')?.innerText.includes('plan.pdf') === true")
+            assert ("image", "square.png") in await page.names("image")
 
 
 def test_a_picture_that_an_mcp_server_returns_reaches_the_phone(make_world, model):
-    player = model(pixel_asker)
+    player = model(caller(("mcp_art_image", {}), to="art"))
     server, graph = make_world(start=False, model=player)
-    first, *rest = mcp_server.command(
-        tools=[mcp_server.tool("image", "draws a pixel", annotations={"readOnlyHint": True})]
-    )
-    servers = {"art": {"command": first, "args": rest, "trust": True}}
+    pixel = mcp_server.tool("image", "draws a pixel", annotations={"readOnlyHint": True})
+    first, *rest = mcp_server.command(tools=[pixel])
     path = server.folder / "mcp_servers.json"
-    path.write_text(json.dumps({"mcpServers": servers}))
+    path.write_text(json.dumps({"mcpServers": {"art": {"command": first, "args": rest, "trust": True}}}))
     server.env["MCP_CONFIG_PATH"] = str(path)
     server.start()
-
-    def shown() -> bool:
-        count = len(graph.sends("p0"))
-        graph.say("p0", "draw a pixel")
-        graph.reply("p0", count + 1)
-        return graph.texts("p0")[-1] != "no tool yet"
-
-    wait_for(shown, "the server's tool")
-    wait_for(lambda: kinds(graph, "p0")[-2:] == ["text", "image"], "the picture")
+    wait_for(lambda: " ready " in server.recado("mcp", "list"), "the server's tool")
+    graph.say("p0", "draw a pixel")
+    wait_for(lambda: kinds(graph, "p0") == ["text", "image"], "the picture")
     assert fetched(graph, graph.sends("p0")[-1]) == base64.b64decode(mcp_server.PIXEL)
     assert "sent to the person with your answer" in player.main_calls[-1]["messages"][-1]["content"]
     assert mcp_server.PIXEL not in json.dumps(player.requests)

@@ -29,12 +29,9 @@ def writes(body: dict[str, Any]) -> Any:
     return f"Sure!\n{json.dumps(WRITTEN)}" if is_writing(body) else obeys(body)
 
 
-def put(web: Web, tools: str = TOOLS, **more: str) -> str:
+def put(web: Web, tools: str = TOOLS, more: dict[str, str] | None = None) -> str:
     files = {"SKILL.md": SKILL.format(address=web.site.url), "scripts/tools.py": tools}
-    return web.put(
-        "/tides.zip",
-        files | {name.replace("__", "/").replace("_dot_", "."): text for name, text in more.items()},
-    )
+    return web.put("/tides.zip", files | (more or {}))
 
 
 def written(server: Any) -> Path:
@@ -80,21 +77,17 @@ def test_the_model_writes_them_once_for_people_here_and_an_update_and_a_removal_
     assert not written(server).parent.exists()
 
 
-def test_what_the_author_wrote_wins_and_the_model_is_not_asked_about_it(
-    make_world: Any, model: Any, web: Web
-) -> None:
+def test_what_the_author_wrote_wins_and_the_model_is_not_asked_about_it(make_world, model, web):
     played = model(writes)
     server, graph = make_world(start=False, model=played)
     web.start(server)
-    install(graph, put(web, assets__phrases_dot_yaml=OWN), "Install+trust")
+    install(graph, put(web, more={"assets/phrases.yaml": OWN}), "Install+trust")
     wait_for(lambda: asked_to_write(played), "the other tool's turn")
     shown = json.loads(asked_to_write(played)[0]["messages"][1]["content"])
     assert [one["tool"] for one in shown] == ["ask_outside"]
 
 
-def test_an_install_waits_for_no_phrases_and_a_kill_only_puts_them_off(
-    make_world: Any, model: Any, web: Web
-) -> None:
+def test_an_install_waits_for_no_phrases_and_a_kill_only_puts_them_off(make_world, model, web):
     held = asyncio.Event()
 
     async def never() -> str:

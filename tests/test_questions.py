@@ -11,7 +11,7 @@ from tests.chaos.machine import dial, injected, resident
 from tests.chaos.wire import Fault, Wire
 from tests.mailer import ANA, asked, calling, drop_mailer, marks, park_more, press, questions, told
 from tests.standins import mcp_server
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.model import calls, last_user_text, results, routed
 from tests.world import Server, Town, text_body, wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.both]
@@ -55,17 +55,10 @@ DELETING = "¿Borro el proyecto “Casa” con todas sus tareas y notas?"
 
 
 def test_a_tool_of_ours_asks_in_plain_words_and_one_of_others_by_its_name(chat):
+    phrases = "write file", "list files", "delete project", "create project", "send mail", "read mail"
+
+    @routed("files", "projects", "mailer", phrases=phrases)
     def play(body):
-        if is_classifier(body):
-            phrases = [
-                "write file",
-                "list files",
-                "delete project",
-                "create project",
-                "send mail",
-                "read mail",
-            ]
-            return json.dumps({"categories": ["files", "projects", "mailer"], "phrases": phrases})
         if any(message["role"] == "tool" for message in body["messages"]):
             return calls(APPEND, REPLACE, DELETE, ANA)
         return calls(("list_files", {}), ("read_mail", {}), ("create_project", {"name": "Casa"}))
@@ -162,13 +155,10 @@ def test_words_that_were_written_before_the_question_and_come_after_it_answer_no
 def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_one_more(chat):
     wanted = [(ANA, ANA), (ANA,), (("send_mail", {"to": "ana@x.example", "text": "adiós"}),)]
 
+    @routed("mailer")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["mailer"]}'
         if body["messages"][-1]["role"] == "tool":
-            return "result: " + " | ".join(
-                one["content"] for one in body["messages"] if one["role"] == "tool"
-            )
+            return f"result: {results(body)}"
         return calls(*wanted.pop(0)) if "mail" in last_user_text(body).splitlines()[-1] else "hm"
 
     town, skills, person = chat
@@ -187,13 +177,11 @@ def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_o
 
 
 def test_a_no_counts_for_the_whole_turn_and_for_each_of_the_calls_that_repeat_it(chat):
+    @routed("mailer")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["mailer"]}'
-        results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
-        if any("said no" in one for one in results[2:]):
+        if "said no" in str(results(body)[2:]):
             return "I sent the mail to Ana."
-        return calls(ANA) if results else calls(ANA, ANA)
+        return calls(ANA) if results(body) else calls(ANA, ANA)
 
     town, skills, person = chat
     graph, town.model.play = town.graph, play
@@ -249,9 +237,8 @@ def test_at_23_hours_a_question_ends_honestly(desk, skills):
     graph.say("p0", "still here")
     told(graph, "p0", "you said: still here")
     jump(24 * HOURS)
-    wait_for(
-        lambda: server.rows("SELECT due_at FROM approvals WHERE due_at > ?", time.time() + 45 * HOURS), "more"
-    )
+    later = time.time() + 45 * HOURS
+    wait_for(lambda: server.rows("SELECT 1 FROM approvals WHERE due_at > ?", later), "more")
     assert parked(server) == 1
     jump(46 * HOURS)
     told(graph, "p0", "nobody answered")
@@ -299,9 +286,8 @@ def test_a_question_that_was_stopped_still_quotes_others_when_it_is_found_in_the
         ],
     }
 
+    @routed("mailer", "conversation", phrases=("send mail", "what we said"))
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["mailer", "conversation"], "phrases": ["send mail", "what we said"]}'
         done = [message for message in body["messages"] if message["role"] == "tool"]
         plan = plans[last_user_text(body).splitlines()[-1]]
         return calls(plan[len(done)]) if len(done) < len(plan) else f"result: {done[-1]['content']}"

@@ -37,15 +37,11 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clocked]:
     folder = tmp_path_factory.mktemp("zones")
     weather, clock = WeatherService(), folder / "clock"
     jump = dial(clock)
-    pieces = world(folder, crowd=20, SWEEP_SECONDS="0.3", TIMEZONE=MACHINE, **weather.settings)
-    server, graph = next(pieces)
-    server.env |= injected(CLOCK=clock)
-    server.start()
-    try:
+    options = {**weather.settings, **injected(CLOCK=clock), "SWEEP_SECONDS": "0.3", "TIMEZONE": MACHINE}
+    for server, graph in world(folder, crowd=20, **options):
+        server.start()
         yield Clocked(server, graph, jump)
-    finally:
-        pieces.close()
-        weather.stop()
+    weather.stop()
 
 
 def said_zone(server: Server, person: str) -> str:
@@ -59,23 +55,16 @@ def said_zone(server: Server, person: str) -> str:
     return str(rows[0]["timezone"])
 
 
-@pytest.mark.parametrize(
-    ("person", "said", "receipt", "zone"),
-    [
+def test_a_zone_is_set_by_words_and_the_receipt_names_it(chat: Clocked) -> None:
+    in_madrid = "estoy en Madrid ahora, cambia mi zona horaria"
+    for person, said, receipt, zone in (
         ("p0", "mi zona horaria es la de Tijuana", "✓ Tu zona horaria: Tijuana. Ahí ", "America/Tijuana"),
-        (
-            "p0",
-            "estoy en Madrid ahora, cambia mi zona horaria",
-            "✓ Tu zona horaria: Madrid.",
-            "Europe/Madrid",
-        ),
+        ("p0", in_madrid, "✓ Tu zona horaria: Madrid.", "Europe/Madrid"),
         ("p1", "meu fuso horário é GMT-3", "✓ Seu fuso horário: UTC-3.", "Etc/GMT+3"),
         ("p2", "I live in Los Angeles", "✓ Your time zone: Los Angeles.", "America/Los_Angeles"),
-    ],
-)
-def test_a_zone_is_set_by_words_and_the_receipt_names_it(chat: Clocked, person, said, receipt, zone) -> None:
-    assert chat.ask(person, said).startswith(receipt)
-    assert said_zone(chat.server, person) == zone
+    ):
+        assert chat.ask(person, said).startswith(receipt)
+        assert said_zone(chat.server, person) == zone
 
 
 def test_the_first_receipt_names_a_zone_that_was_guessed_and_no_later_one(chat: Clocked) -> None:
@@ -173,13 +162,11 @@ def play(body: dict[str, Any]) -> Any:
 
 def test_a_models_calls_go_by_the_zone_wherever_in_its_round_it_is_set_and_others_set_none(town) -> None:
     server, graph, person, town.model.play = town.server, town.graph, town.newcomer(), play
-    graph.say(person, "I live in [[Tokyo]]: remind me twice")
-    graph.reply(person)
+    graph.ask(person, "I live in [[Tokyo]]: remind me twice")
     rows = server.rows("SELECT due_at, zone FROM schedules ORDER BY created_at DESC LIMIT 2")
     assert [row["zone"] for row in rows] == ["Asia/Tokyo"] * 2
     assert {datetime.fromtimestamp(row["due_at"], ZoneInfo("Asia/Tokyo")).hour for row in rows} == {9}
-    graph.say(person, "thanks")
-    graph.reply(person, 2)
+    graph.ask(person, "thanks")
     heads = [last_user_text(body).splitlines()[0] for body in town.model.main_calls]
     assert f", {HOME}; " in heads[0]
     assert ", Asia/Tokyo; " in heads[-1]
@@ -187,9 +174,9 @@ def test_a_models_calls_go_by_the_zone_wherever_in_its_round_it_is_set_and_other
     order = text_body("wamid.zone", "set it to [[Tokyo]]", town.phone(other), context={"forwarded": True})
     assert server.post(order).status_code == 200
     graph.reply(other)
-    graph.say(other, "do what he wrote and set my time zone and a reminder")
-    assert "I take no time zone out of others' words" in graph.reply(other, 2)
+    assert "I take no time zone out of others' words" in graph.ask(
+        other, "do what he wrote and set my time zone and a reminder"
+    )
     assert said_zone(server, other) == ""
-    graph.say(other, "I live in Madrid now [[Madrid]]")
-    assert "✓ Your time zone: Madrid" in graph.reply(other, 3)
+    assert "✓ Your time zone: Madrid" in graph.ask(other, "I live in Madrid now [[Madrid]]")
     assert said_zone(server, other) == "Europe/Madrid"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.standins.model import calls, is_classifier, last_user_text
+from tests.standins.model import caller, calls, is_classifier, last_user_text, results, routed
 from tests.test_cli import House
 from tests.world import until, wait_for
 
@@ -15,14 +15,9 @@ def names(body: dict[str, Any]) -> list[str]:
     return [tool["function"]["name"] for tool in body.get("tools", ())]
 
 
-def results(body: dict[str, Any]) -> list[dict[str, Any]]:
-    return [json.loads(one["content"]) for one in body["messages"] if one["role"] == "tool"]
-
-
+@routed("calculator")
 def search_then_save(body: dict[str, Any]) -> Any:
     """Plays a model that was routed to the wrong tools, and mends that itself."""
-    if is_classifier(body):
-        return '{"categories": ["calculator"]}'
     made = results(body)
     return calls([SEARCH, SAVE][len(made)]) if len(made) < 2 else "saved"
 
@@ -55,15 +50,9 @@ def test_a_tool_that_was_found_is_called_in_the_same_turn_and_offered_again_afte
 
 
 def test_where_one_tool_fits_it_is_what_the_message_needs(make_world, model):
-    def play(body):
-        if is_classifier(body):
-            return '{"categories": ["calculator"]}'
-        return "42" if results(body) else calls(("calculate", {"expression": "6*7"}))
-
-    model_server = model(play)
+    model_server = model(caller(("calculate", {"expression": "6*7"}), to="calculator", then="42"))
     _, graph = make_world(model=model_server, MAX_TOOLS_PER_CALL="1")
-    graph.say("p0", "calculate 6*7")
-    assert graph.reply("p0") == "42"
+    assert graph.ask("p0", "calculate 6*7") == "42"
     assert names(model_server.main_calls[0]) == ["calculate"]
     assert results(model_server.main_calls[1])[0]["ok"]
 
@@ -73,8 +62,7 @@ def test_a_search_asks_nobody_and_runs_in_a_dry_run(make_world, model):
     _, graph = make_world(
         model=model_server, MAX_TOOLS_PER_CALL="2", CONFIRMATION_MODE="confirm-all", DRY_RUN="true"
     )
-    graph.say("p0", "hello there")
-    assert graph.reply("p0") == "saved"
+    assert graph.ask("p0", "hello there") == "saved"
     found, saved = results(model_server.main_calls[-1])
     assert found["data"]["tools"][0]["name"] == "save_note"
     assert saved["meta"]["dry_run"]
@@ -82,30 +70,21 @@ def test_a_search_asks_nobody_and_runs_in_a_dry_run(make_world, model):
 
 def test_the_offline_model_leads_to_the_help_for_what_there_is(offline_town):
     graph, person = offline_town.graph, offline_town.newcomer()
-    graph.say(person, "qué categorías hay")
-    assert graph.reply(person) == "Escribe /ayuda para ver todo lo que puedo hacer."
-    graph.say(person, "busca una herramienta para borrar una nota")
-    assert graph.reply(person, 2).startswith("Encontré")
+    assert graph.ask(person, "qué categorías hay") == "Escribe /ayuda para ver todo lo que puedo hacer."
+    assert graph.ask(person, "busca una herramienta para borrar una nota").startswith("Encontré")
 
 
 def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world, model):
-    def play(body):
-        if is_classifier(body):
-            return '{"categories": ["calculator"]}'
-        if results(body):
-            return "done"
-        return calls(
-            ("calculate", {"expression": "6*7"}),
-            ("calculate", {"bad": 1}),
-            ("made_up_1", {}),
-            ("made_up_2", {}),
-        )
-
-    server, graph = make_world(model=model(play))
+    wanted = (
+        ("calculate", {"expression": "6*7"}),
+        ("calculate", {"bad": 1}),
+        ("made_up_1", {}),
+        ("made_up_2", {}),
+    )
+    server, graph = make_world(model=model(caller(*wanted, to="calculator")))
     house = House(server.folder, server.env)
     assert house.call("skills", "stats").stdout == "No tool was called in the last 7 days.\n"
-    graph.say("p0", "how much is 6*7")
-    assert graph.reply("p0") == "done"
+    assert graph.ask("p0", "how much is 6*7") == "done"
 
     shown = house.call("skills", "stats", "--json", "--days", "1").stdout
     calculate, unknown = json.loads(shown)
@@ -126,38 +105,29 @@ def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world,
 
 
 def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(town):
-    town.model.play = lambda body: '{"categories": []}' if is_classifier(body) else "ok"
+    town.model.play = routed()(lambda body: "ok")
     graph, person = town.graph, town.newcomer()
-    said = (
-        "recuerda que soy alérgico a las nueces",
-        "lembra que sou alérgica",
-        "remember that I eat no meat",
-    )
-    for number, text in enumerate(said, 1):
-        graph.say(person, text)
-        graph.reply(person, number)
+    said = "recuerda que soy alérgico a las nueces", "lembra que sou alérgica", "remember that I eat no meat"
+    for text in said:
+        graph.ask(person, text)
         assert {"remember", "forget"} <= set(names(town.model.main_calls[-1]))
 
 
 def test_each_clause_brings_its_best_tool_though_the_classifier_names_one_ability(town):
-    town.model.play = lambda body: '{"categories": ["lists"]}' if is_classifier(body) else "ok"
+    town.model.play = routed("lists")(lambda body: "ok")
     graph, person = town.graph, town.newcomer()
-    graph.say(person, "añade leche a la lista, borra la nota 2 y cuánto es 12 por 8")
-    graph.reply(person)
+    graph.ask(person, "añade leche a la lista, borra la nota 2 y cuánto es 12 por 8")
     assert {"add_to_list", "delete_note", "calculate"} <= set(names(town.model.main_calls[-1]))
 
 
 def test_the_history_shows_the_calls_behind_a_receipt(town):
+    @routed("notes")
     def play(body):
-        if is_classifier(body):
-            return '{"categories": ["notes"]}'
         return "saved" if results(body) or "thanks" in last_user_text(body) else calls(SAVE)
 
     town.model.play = play
     graph, person = town.graph, town.newcomer()
-    graph.say(person, "note buy milk")
-    graph.reply(person)
-    graph.say(person, "thanks")
-    graph.reply(person, 2)
+    graph.ask(person, "note buy milk")
+    graph.ask(person, "thanks")
     said = [one["content"] for one in town.model.main_calls[-1]["messages"] if one["role"] == "user"]
     assert said[0] == "note buy milk\n[You called: save_note(text: buy milk)]"

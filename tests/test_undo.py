@@ -1,5 +1,7 @@
 """What destroys can be undone by the words that its receipt names."""
 
+from functools import partial
+
 import pytest
 
 from tests.world import Town
@@ -38,13 +40,7 @@ YES = {"es": "sí", "pt": "sim", "en": "yes"}
 
 @pytest.mark.parametrize(("language", "what"), WORDS)
 def test_the_receipt_names_words_that_bring_it_back(offline_town: Town, language: str, what: str) -> None:
-    graph, person = offline_town.graph, offline_town.newcomer()
-
-    def says(text: str) -> str:
-        before = len(graph.texts(person))
-        graph.say(person, text)
-        return graph.reply(person, before + 1)
-
+    says = partial(offline_town.graph.ask, offline_town.newcomer())
     made, destroys, shows, found = WORDS[language, what]
     for text in made:
         assert "✓" in says(text), text

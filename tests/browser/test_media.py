@@ -15,7 +15,7 @@ from app.simulator.graph import canned_clip
 from tests.browser.chromium import PROGRAM, Page, browser
 from tests.browser.test_simulator import choose
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
-from tests.test_media_in import pages_of
+from tests.tools.papers import pdf
 from tests.world import Server, wait_for
 
 pytestmark = [
@@ -102,7 +102,7 @@ async def test_a_day_by_voice_picture_file_place_and_choice(
     place = {"latitude": 19.432608, "longitude": -99.133209, "name": "", "address": ""}
     invoice = {
         "type": "document",
-        "data": b64(pages_of(*INVOICE)),
+        "data": b64(pdf(*INVOICE)),
         "mime_type": "application/pdf",
         "filename": "factura.pdf",
         "caption": "¿Cuánto es el total y cuándo vence?",
