@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.people import SIMULATED_PEOPLE
-from tests.standins.model import echo, is_classifier, keeper, last_user_text
+from tests.standins.model import echo, keeper, slow_until
 from tests.world import Server, open_work, standing, text_body, wait_for
 
 ANA, BETO = "12125550000", "12125550001"
@@ -81,17 +81,10 @@ def test_an_erased_person_stands_nowhere_on_the_disk_and_who_writes_again_begins
 
 def test_erasing_ends_what_runs_and_nothing_of_it_is_written_or_sent_afterwards(make_world, model):
     go_on = threading.Event()
-    asked = threading.Event()
-
-    def slow(body):
-        if not is_classifier(body) and "slow" in last_user_text(body):
-            asked.set()
-            go_on.wait(30)
-        return echo(body)
-
-    server, graph = make_world(model=model(slow), DAILY_TOKEN_BUDGET="100000", SWEEP_SECONDS="0.1")
+    played = model(slow_until(go_on))
+    server, graph = make_world(model=played, DAILY_TOKEN_BUDGET="100000", SWEEP_SECONDS="0.1")
     graph.say("p1", "slow please")
-    assert asked.wait(30)
+    wait_for(lambda: played.main_calls, "the turn")
     person = person_of(server, BETO)
     server.recado("erase", BETO)
     go_on.set()

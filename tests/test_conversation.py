@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 import time
 
 import pytest
@@ -16,9 +17,10 @@ from tests.standins.model import (
     none_needed,
     results,
     routed,
+    slow_until,
 )
 from tests.test_media_in import photo, pictures_in
-from tests.world import open_work, sign, text_body, until, wait_for
+from tests.world import open_work, sign, text_body, wait_for
 
 
 def test_a_message_gets_one_reply_whose_status_comes_back_and_whose_prompt_and_cost_can_be_looked_up(town):
@@ -92,20 +94,14 @@ def test_a_message_that_was_acted_on_and_is_deleted_gets_an_offer_to_undo(offlin
 
 
 def test_a_slow_model_on_one_conversation_does_not_delay_another(town):
-    quick: list[str] = []
-
-    async def play(body):
-        if not is_classifier(body) and "slow" in last_user_text(body):
-            await until(lambda: quick, "the quick answer")
-        return echo(body)
-
-    town.model.play = play
+    quick = threading.Event()
+    town.model.play = slow_until(quick)
     server, graph, person, other = town.server, town.graph, town.newcomer(), town.newcomer()
     graph.say(person, "slow please")
     wait_for(lambda: server.rows("SELECT 1 FROM turns WHERE state = 'running'"), "the slow turn")
     assert graph.ask(other, "quick") == "you said: quick"
     assert graph.texts(person) == []
-    quick.append("answered")
+    quick.set()
     assert graph.reply(person) == "you said: slow please"
 
 

@@ -1,6 +1,5 @@
 """People are kept apart, in every table, file, prompt, reply and log line; who may not talk gets nothing."""
 
-import asyncio
 import json
 import sqlite3
 import threading
@@ -14,7 +13,7 @@ from starlette.responses import Response
 from app.people import SIMULATED_PEOPLE
 from tests.mailer import ANA as ANA_MAIL
 from tests.mailer import asked, drop_mailer, press
-from tests.standins.model import Play, calls, completion, echo, is_classifier, keeper, last_user_text, routed
+from tests.standins.model import calls, completion, echo, keeper, last_user_text, routed, slow_until
 from tests.world import open_work, standing, text_body, wait_for
 
 ANA, BETO, CARLA = "12125550000", "12125550001", "12125550002"
@@ -197,17 +196,6 @@ def test_the_simulators_owner_is_nobody_to_whatsapp_and_its_alerts_are_forgotten
 
 def open_alerts(server) -> list[str]:
     return [row["code"] for row in server.rows("SELECT code FROM alerts WHERE mended_at IS NULL")]
-
-
-def slow_until(event: threading.Event) -> Play:
-    """Echoes, what is called slow only once `event` is set."""
-
-    async def play(body):
-        if not is_classifier(body) and "slow" in last_user_text(body):
-            await asyncio.to_thread(event.wait, 30)
-        return echo(body)
-
-    return play
 
 
 def turns_done(server) -> int:

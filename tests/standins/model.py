@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -142,6 +143,17 @@ def none_needed(body: dict[str, Any]) -> str | None:
 def echo(body: dict[str, Any]) -> str:
     """Plays a model that needs no tool and repeats the last line it was told."""
     return none_needed(body) or f"you said: {last_user_text(body).splitlines()[-1]}"
+
+
+def slow_until(event: threading.Event) -> Play:
+    """Plays a model that echoes, what is called slow only once `event` is set."""
+
+    async def play(body: dict[str, Any]) -> str:
+        if not is_classifier(body) and "slow" in last_user_text(body):
+            await asyncio.to_thread(event.wait, 30)
+        return echo(body)
+
+    return play
 
 
 def keeper(body: dict[str, Any]) -> Any:
