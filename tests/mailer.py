@@ -1,24 +1,14 @@
 """A dropped skill that leaves marks in files, and what a test does with the questions about its calls."""
 
 import json
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.skills.folders import write
 from tests.standins.model import calls, is_classifier, last_user_text
 from tests.world import Server, Town, standing, wait_for
 
-_SKILL = """\
----
-name: mailer
-description: Sends mail to people and looks at the mailbox.
-metadata:
-  sensitive-tools: send_mail
-  own-results: send_mail pay
----
-Send mail when asked to.
-"""
 _TOOLS = '''
 """Mail."""
 
@@ -64,9 +54,9 @@ ANA = ("send_mail", {"to": "ana@x.example", "text": "hola"})
 
 def drop_mailer(folder: Path) -> Path:
     """Puts the skill into a folder of skills, which it gives."""
-    (folder / "mailer" / "scripts").mkdir(parents=True)
-    (folder / "mailer" / "SKILL.md").write_text(_SKILL)
-    (folder / "mailer" / "scripts" / "tools.py").write_text(textwrap.dedent(_TOOLS))
+    about = "Sends mail to people and looks at the mailbox."
+    front = "metadata:\n  sensitive-tools: send_mail\n  own-results: send_mail pay\n"
+    write(folder / "mailer", _TOOLS, about=about, front=front, body="Send mail when asked to.")
     return folder
 
 

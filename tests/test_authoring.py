@@ -13,6 +13,7 @@ from app.skills import load_skill
 from app.skills.authoring import AuthoringError, OwnSkills
 from app.skills.folder import MAX_FILES
 from app.skills.manifest import read_manifest
+from tests.skills.folders import write
 
 STANDARD_FIELDS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 
@@ -26,11 +27,7 @@ def own(tmp_path: Path) -> OwnSkills:
 
 
 def lamps(place: Path, name: str = "lamps", says: str = "Switches a lamp.") -> Path:
-    folder = place / name
-    (folder / "scripts").mkdir(parents=True)
-    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Lamps.\n---\nLamps.\n")
-    (folder / "scripts" / "tools.py").write_text(f'def switch_lamp(room: str):\n    """{says}"""\n')
-    return folder
+    return write(place / name, f'def switch_lamp(room: str):\n    """{says}"""\n', about="Lamps.")
 
 
 def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(own: OwnSkills) -> None:
@@ -63,9 +60,7 @@ def test_a_name_that_cannot_be_or_is_taken_is_refused(own: OwnSkills, tmp_path: 
             own.new(name)
     assert not (tmp_path / "mine").exists()
     own.new("groceries")
-    lamps(tmp_path / "mine", "other").joinpath("SKILL.md").write_text(
-        "---\nname: lamps\ndescription: Lamps.\n---\n"
-    )
+    write(tmp_path / "mine" / "other", name="lamps")
     (tmp_path / "mine" / "half-done").mkdir()
     for name in ("groceries", "lamps", "half-done", "clock"):
         with pytest.raises(AuthoringError, match="already"):

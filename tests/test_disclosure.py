@@ -11,6 +11,7 @@ import pytest
 
 from app.cli.database import read_records
 from app.store.journal import turn_trace
+from tests.skills.folders import write
 from tests.standins.model import calls, is_classifier, last_user_text, results
 from tests.world import Server, Town, open_work, standing, wait_for
 
@@ -40,18 +41,13 @@ def house(_standing: tuple[Town, Path]) -> tuple[Town, Path]:
 
 def drop(folder: Path, name: str, body: str, description: str = "", **metadata: str) -> Path:
     """A skill without tools."""
-    skill = folder / name
-    skill.mkdir(exist_ok=True)
-    lines = ["---", f"name: {name}", f"description: {description or f'All about {name}.'}"]
-    if metadata:
-        lines += ["metadata:", *(f'  {key.replace("_", "-")}: "{text}"' for key, text in metadata.items())]
-    (skill / "SKILL.md").write_text("\n".join([*lines, "---", body]), "utf-8")
-    return skill
+    lines = "".join(f'  {key.replace("_", "-")}: "{text}"\n' for key, text in metadata.items())
+    front = f"metadata:\n{lines}" if lines else ""
+    return write(folder / name, body=body, about=description or f"All about {name}.", front=front)
 
 
 def brew(skill: Path, description: str) -> None:
     """Gives a skill a tool."""
-    (skill / "scripts").mkdir(exist_ok=True)
     source = f'def steep(minutes: int = 3) -> str:\n    """{description}"""\n    return "done"\n'
     (skill / "scripts" / "tools.py").write_text(source)
 

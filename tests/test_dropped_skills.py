@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.skills.folders import write
 from tests.standins.mcp_server import command
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text, results
 from tests.world import ROOT, Graph, Server, standing
@@ -61,13 +62,8 @@ LAMPS = 'def switch_lamp(room: str) -> str:\n    """Switches a lamp."""\n    ret
 
 
 def drop(skills: Path, name: str, code: str, body: str = "Body.", metadata: str = "") -> Path:
-    """Puts a skill there as a person would: first the scripts, then the SKILL.md."""
-    folder = skills / name
-    (folder / "scripts").mkdir(parents=True, exist_ok=True)
-    (folder / "scripts" / "tools.py").write_text(code)
-    front = f"metadata:\n  {metadata}\n" if metadata else ""
-    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: What {name} do.\n{front}---\n{body}\n")
-    return folder
+    """Puts a skill there, or changes it."""
+    return write(skills / name, code, body=body, front=f"metadata:\n  {metadata}\n" if metadata else "")
 
 
 @dataclass
@@ -189,10 +185,7 @@ def test_a_skill_for_owners_does_not_exist_for_anybody_else(harbour: Harbour) ->
 def test_a_server_that_a_skill_brings_is_there_at_the_next_message(harbour: Harbour) -> None:
     program, *arguments = command(seconds=1)
     written = json.dumps({"mcpServers": {"sums": {"command": program, "args": arguments}}})
-    folder = harbour.skills / "tides"
-    folder.mkdir()
-    (folder / "mcp.json").write_text(written)
-    (folder / "SKILL.md").write_text("---\nname: tides\ndescription: What tides do.\n---\nBody.\n")
+    write(harbour.skills / "tides", files={"mcp.json": written})
     assert "mcp_sums_add" in harbour.turn("p0").offered
 
 

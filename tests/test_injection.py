@@ -17,6 +17,7 @@ import pytest
 from app.installs.pipeline import unpack
 from tests.installs.archives import install_tree, zipped
 from tests.mailer import press, questions
+from tests.skills.folders import write
 from tests.standins.model import ModelServer, calls, is_classifier, last_user_text
 from tests.standins.web import Web
 from tests.world import Graph, Server, text_body, wait_for, world
@@ -54,15 +55,10 @@ def _mark(what):
 
 def drop_desk(folder: Path) -> Path:
     """Puts the skill into the folder own, and gives the folder of what it reads."""
-    desk, texts = folder / "own" / "desk", folder / "texts"
-    texts.mkdir()
-    (desk / "scripts").mkdir(parents=True)
-    (desk / "scripts" / "tools.py").write_text(DESK)
-    (desk / "SKILL.md").write_text(
-        "---\nname: desk\ndescription: Reads, mails and fetches.\nmetadata:\n"
-        "  sensitive-tools: send_mail\n  own-results: send_mail\n---\n"
-    )
-    return texts
+    front = "metadata:\n  sensitive-tools: send_mail\n  own-results: send_mail\n"
+    write(folder / "own" / "desk", DESK, about="Reads, mails and fetches.", front=front)
+    (folder / "texts").mkdir()
+    return folder / "texts"
 
 
 ORDER = {

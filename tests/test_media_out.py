@@ -23,6 +23,7 @@ from app.people import TERMINAL_USER
 from app.store.media import KEPT_SECONDS, MediaFolder
 from tests.browser.chromium import PROGRAM, browser
 from tests.chaos.machine import injected
+from tests.skills.folders import write
 from tests.standins import mcp_server
 from tests.standins.listener import Listener
 from tests.standins.model import ModelServer, caller, calls, last_user_text, results, routed
@@ -89,13 +90,6 @@ def _made(what, mark):
 def _own(name):
     return ReturnedFile(PNG + name.encode(), "image/png", f"{{name}}.png")
 '''
-STUDIO_SKILL = """---
-name: studio
-description: Draws pictures and makes files.
-metadata:
-  idempotent-tools: "sketch"
----
-"""
 
 
 @routed("studio")
@@ -116,11 +110,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release with a skill that returns files."""
     folder = tmp_path_factory.mktemp("release")
     shutil.copytree(ROOT / "app", folder / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    scripts = folder / "skills" / "studio" / "scripts"
-    scripts.mkdir(parents=True)
+    front, about = 'metadata:\n  idempotent-tools: "sketch"\n', "Draws pictures and makes files."
+    code = STUDIO.format(marks=str(folder / "marks.txt"))
+    write(folder / "skills" / "studio", code, about=about, front=front)
     (folder / "skills" / "bundled.txt").write_text("studio\n")
-    (scripts.parent / "SKILL.md").write_text(STUDIO_SKILL)
-    (scripts / "tools.py").write_text(STUDIO.format(marks=str(folder / "marks.txt")))
     return folder
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.skills.folders import write
 from tests.test_authoring import lamps
 from tests.test_cli import House
 
@@ -91,15 +92,9 @@ def test_an_address_is_refused_in_its_own_words(house: House) -> None:
 
 def breaks_down(house: House, code: str) -> Path:
     """Drop a skill whose tool runs unasked, also after it died; return its file."""
-    folder = lamps(house.folder / "mine")
-    (folder / "SKILL.md").write_text(
-        "---\nname: lamps\ndescription: Lamps.\nmetadata:\n"
-        "  idempotent-tools: break_down\n  read-only-tools: break_down\n---\n"
-    )
-    (folder / "assets").mkdir()
-    (folder / "assets" / "phrases.yaml").write_text("break_down:\n  en: [break down]\n")
-    (folder / "scripts" / "tools.py").write_text(code)
-    return folder / "scripts" / "tools.py"
+    front = "metadata:\n  idempotent-tools: break_down\n  read-only-tools: break_down\n"
+    phrases = {"assets/phrases.yaml": "break_down:\n  en: [break down]\n"}
+    return write(house.folder / "mine" / "lamps", code, front=front, files=phrases) / "scripts" / "tools.py"
 
 
 def test_a_skill_that_the_server_set_aside_is_listed_so_until_it_is_mended(house: House) -> None:
@@ -162,9 +157,7 @@ ESCAPES = "\x1b]0;own\x07\x9b2J\u202e"
 
 def test_a_terminal_is_told_nothing_by_a_folder(house: House) -> None:
     lamp = lamps(house.folder / "mine", "lamps", says=f"Switches a lamp{ESCAPES}.")
-    (lamp / "SKILL.md").write_text(
-        f"---\nname: {json.dumps(f'lamps{ESCAPES}')}\ndescription: {json.dumps(ESCAPES)}\n---\n"
-    )
+    write(lamp, name=json.dumps(f"lamps{ESCAPES}"), about=json.dumps(ESCAPES))
     bad = lamps(house.folder / "mine", f"bad{ESCAPES}")
     (bad / "SKILL.md").write_text("none")
     for arguments, status, shown in (
@@ -191,10 +184,7 @@ def test_the_catalogue_holds_what_the_model_sees(house: House) -> None:
     mine = house.folder / "mine"
     lamps(mine)
     lamps(mine, "street", says="Switches a street lamp.")
-    lamps(mine, "gated").joinpath("SKILL.md").write_text(
-        "---\nname: gated\ndescription: x\n"
-        "metadata: {openclaw: {requires: {bins: [surely-not-there]}}}\n---\n"
-    )
+    write(lamps(mine, "gated"), front="metadata: {openclaw: {requires: {bins: [surely-not-there]}}}\n")
     (mine / "library").mkdir()
     shutil.copy(mine / "lamps" / "scripts" / "tools.py", mine / "library" / "tools.py")
     catalogue = json.loads(house.call("catalog", "--json").stdout)

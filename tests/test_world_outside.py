@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.mailer import press, questions
+from tests.skills.folders import write
 from tests.standins.model import ModelServer, calls, routed
 from tests.standins.weather import WeatherService
 from tests.standins.web import Web
@@ -19,13 +20,11 @@ PEOPLE = [
 ALLOWED = ",".join(person["phone"] for person in PEOPLE)
 
 
-TIDES = {
-    "SKILL.md": "---\nname: tides\ndescription: Tides.\nmetadata:\n  settings: TIDES_ADDRESS\n---\n",
-    "assets/phrases.yaml": """
+PHRASES = """
 tide_level: {en: ["tide level at {pier}"]}
 tide_near: {en: ["nearest tide of {pier}"]}
-""",
-    "scripts/tools.py": '''
+"""
+TIDES = '''
 """Tides."""
 
 
@@ -38,8 +37,7 @@ async def tide_near(pier: str, context=None) -> str:
     """Tells the tide near a pier, from an address that stands in no setting."""
     address = context.settings["TIDES_ADDRESS"].replace("127.0.0.1", "localhost")
     return (await context.http.get(address + "/" + pier)).text
-''',
-}
+'''
 
 
 class Outside:
@@ -74,10 +72,8 @@ def outside() -> Iterator[Outside]:
 @pytest.fixture(scope="module")
 def chat(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
     folder = tmp_path_factory.mktemp("outside")
-    (folder / "own" / "tides" / "scripts").mkdir(parents=True)
-    (folder / "own" / "tides" / "assets").mkdir()
-    for path, text in TIDES.items():
-        (folder / "own" / "tides" / path).write_text(text)
+    front = "metadata:\n  settings: TIDES_ADDRESS\n"
+    write(folder / "own" / "tides", TIDES, front=front, files={"assets/phrases.yaml": PHRASES})
     options = {**outside.settings, "ALLOWED_PHONE_NUMBERS": ALLOWED, "SKILLS_DIR": f"{folder}/own"}
     options["TIDES_ADDRESS"] = outside.engine.url
     for server, graph in world(folder, graph={"people": PEOPLE}, crowd=0, **options):
