@@ -11,7 +11,7 @@ import logging
 import re
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -138,7 +138,14 @@ class Directory:
         A mirror that was once complete answers at once; else the first fetch is waited for, 25 s at most.
         Raises `RegistryError` if there is nothing to search in.
         """
-        await self._bring_mirror()
+        synced_at = await self.synced_at()
+        if synced_at is None or not 0 <= self._clock() - synced_at < FRESH_SECONDS:
+            fetching = self._fetching()
+            if synced_at is None:
+                await asyncio.wait([fetching], timeout=FIRST_SECONDS)
+                if self.trouble or not fetching.done():
+                    late = "the list of servers has not come yet: ask again in a minute"
+                    raise RegistryError(self.trouble or late)
         listed = await asyncio.to_thread(self._found, words)
         also: list[Entry] = []
         try:
@@ -180,17 +187,6 @@ class Directory:
             return entry
         return await self._smithery.get(name) if self._smithery is not None else None
 
-    async def _bring_mirror(self) -> None:
-        synced_at = await self.synced_at()
-        if synced_at is not None and 0 <= self._clock() - synced_at < FRESH_SECONDS:
-            return
-        fetching = self._fetching()
-        if synced_at is None:
-            await asyncio.wait([fetching], timeout=FIRST_SECONDS)
-            if self.trouble or not fetching.done():
-                late = "the list of servers has not come yet: ask again in a minute"
-                raise RegistryError(self.trouble or late)
-
     def _found(self, words: str) -> list[Entry]:
         """Sort what is found: by how well the name fits, those about as good as the best, the installable."""
         wanted = _with_topics(_search_words(words[:WORDS_CHARACTERS]))
@@ -212,39 +208,34 @@ class Directory:
         return self._refreshing
 
     async def _fetch(self) -> None:
-        began = self._clock()
+        """Take in the newest version of each server that changed since the last fetch.
+
+        https://github.com/modelcontextprotocol/registry, v0.1.
+        """
+        began, since, cursor = self._clock(), "", ""
         try:
-            since = ""
             if (synced_at := await self.synced_at()) is not None:
                 oldest = datetime.fromtimestamp(synced_at - OVERLAP_SECONDS, UTC)
                 since = oldest.strftime("%Y-%m-%dT%H:%M:%SZ")
-            async for page in self._pages(since):
-                await asyncio.to_thread(self._mirror.take, page)
+            for _ in range(MAX_PAGES):
+                asked = {"version": "latest", "limit": PAGE_ENTRIES, "updated_since": since, "cursor": cursor}
+                query = urlencode({name: value for name, value in asked.items() if value})
+                page = await self._registry.get(f"/v0.1/servers?{query}", PAGE_SECONDS, PAGE_BYTES)
+                if not isinstance(page, dict):
+                    raise RegistryError("the registry answered something else than a list of servers")
+                servers = page.get("servers")
+                await asyncio.to_thread(self._mirror.take, servers if isinstance(servers, list) else [])
+                onward = mapping(page.get("metadata")).get("nextCursor")
+                if not isinstance(onward, str) or onward in ("", cursor):
+                    break
+                cursor = onward
+            else:
+                log.warning("the registry lists more than %s pages: the rest is left out", MAX_PAGES)
             await asyncio.to_thread(self._mirror.finish, began)
             self.trouble = ""
         except RegistryError as error:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
-
-    async def _pages(self, since: str) -> AsyncIterator[list[JSON]]:
-        """Yield the newest version of each server that changed `since` (RFC 3339; "": of every server).
-
-        https://github.com/modelcontextprotocol/registry, v0.1.
-        """
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            asked = {"version": "latest", "limit": PAGE_ENTRIES, "updated_since": since, "cursor": cursor}
-            query = urlencode({name: value for name, value in asked.items() if value})
-            page = await self._registry.get(f"/v0.1/servers?{query}", PAGE_SECONDS, PAGE_BYTES)
-            if not isinstance(page, dict):
-                raise RegistryError("the registry answered something else than a list of servers")
-            servers = page.get("servers")
-            yield servers if isinstance(servers, list) else []
-            onward = mapping(page.get("metadata")).get("nextCursor")
-            if not isinstance(onward, str) or onward in ("", cursor):
-                return
-            cursor = onward
-        log.warning("the registry lists more than %s pages: the rest is left out", MAX_PAGES)
 
 
 async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:
