@@ -21,7 +21,9 @@ from app.llm.model import Model, ModelError, ModelRequest
 from app.people import Audience
 from app.settings import Settings
 from app.skills.findings import Finding, Kind
+from app.store.approvals import Choice
 from app.text import shortened
+from app.turns.cards import INSTALL, Card
 
 PHONE_CHARACTERS = 500  # of a short card with its question
 LONGEST_TRANSLATED = 400  # characters of a text that is translated, and of its translation
@@ -53,14 +55,6 @@ class Fact:
     is_vital: bool = True
 
 
-@dataclass(frozen=True)
-class CardText:
-    """The words of a card; `question` is the last line, which names what is asked about."""
-
-    text: str
-    question: str
-
-
 class CardWriter:
     """Writes cards; a `model` translates what authors say."""
 
@@ -70,7 +64,7 @@ class CardWriter:
         self._mode = settings.confirmation_mode
         self._model = model
 
-    async def short(self, language: str, candidate: Candidate, room: int = PHONE_CHARACTERS) -> CardText:
+    async def short(self, language: str, candidate: Candidate, room: int = PHONE_CHARACTERS) -> Card:
         """Write what an owner must know before a yes, with the question in about `room` characters."""
         words, question = _Words(language, True), _question(language, candidate)
         lines = [fact.line for fact in self._facts(words, candidate) if fact.is_vital]
@@ -83,15 +77,15 @@ class CardWriter:
         left = room - len(candidate.name) - len(rest) - len(question) - len(":  “”…\n\n\n")
         most = max(_LEAST_ABOUT, min(left, _MOST_ABOUT))
         told = quoted(about if len(about) <= most else f"{about[:most].rstrip()}…")
-        return CardText(f"{candidate.name}: {told}\n{rest}", question)
+        return _card(candidate, f"{candidate.name}: {told}\n{rest}", question, "details")
 
-    def whole(self, language: str, candidate: Candidate) -> CardText:
+    def whole(self, language: str, candidate: Candidate) -> Card:
         """Write all that is approved, and what each kind of yes means; blocks for a large skill."""
         facts = self._facts(_Words(language, False), candidate)
         told = [line for fact in facts for line in (fact.line, *fact.details)]
         lines = [_title(language, candidate), *told, self._kinds_of_yes(language, candidate)]
         question = f"{_question(language, candidate)} ({candidate.subject[:12]})"
-        return CardText("\n".join(filter(None, lines)), question)
+        return _card(candidate, "\n".join(filter(None, lines)), question)
 
     def _kinds_of_yes(self, language: str, candidate: Candidate) -> str:
         """Say what each kind of yes means for its tools; "" for a skill without tools."""
@@ -190,6 +184,12 @@ class _Words:
                 details.append("   " + say(self.language, "- and {n} more", n=more))
         kinds = ", ".join(f"{name} ({counts[kind]})" for kind, name in names.items())
         return Fact("⚠ " + say(self.language, "Worth a look: {kinds}", kinds=kinds), details)
+
+
+def _card(candidate: Candidate, text: str, question: str, *written: Choice) -> Card:
+    if isinstance(candidate, Plan) and candidate.grants.network:
+        written += ("offline",)
+    return Card(text, candidate.label, INSTALL, candidate.subject, question, written)
 
 
 def _title(language: str, candidate: Candidate) -> str:

@@ -17,7 +17,7 @@ from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import program, say
 from app.installs import sentences
-from app.installs.card_text import PHONE_CHARACTERS, Candidate, CardText, CardWriter
+from app.installs.card_text import PHONE_CHARACTERS, CardWriter
 from app.installs.cards import quoted
 from app.installs.directory import MAX_CHOICES, Directory, resolve, resolve_local
 from app.installs.pipeline import Approval, InstallError, discard_old
@@ -33,12 +33,11 @@ from app.processes.sandbox import Sandbox
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
 from app.store import approvals
-from app.store.approvals import Choice
 from app.text import holds_secret, visible
 from app.tools import ToolContext, ToolResult
 from app.tools.plain import loads
 from app.tools.result import Refused
-from app.turns.cards import CARD_BYTES, INSTALL, ONCE, Card, with_sources
+from app.turns.cards import CARD_BYTES, ONCE, Card, with_sources
 
 CARD_LIMIT = CARD_BYTES - 1024  # of a skill's whole card: the sources of a tainted turn stand beside it
 SOURCES_CHARACTERS = 140  # for whose words came before, which stands below a short card
@@ -128,8 +127,8 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
     async def preview(self, url: str, context: ToolContext) -> ToolResult:
         """Show the card of the skill at an address. Nothing is installed."""
         candidate = await self.installer.propose(url)
-        text = await asyncio.to_thread(self._writer.whole, context.language, candidate)
-        return _previewed(context.language, candidate.name, text)
+        card = await asyncio.to_thread(self._writer.whole, context.language, candidate)
+        return _previewed(context.language, candidate.name, card)
 
     @_in_words
     async def install(self, url: str, context: ToolContext) -> ToolResult:
@@ -155,9 +154,8 @@ class SkillInstalls(_ChatInstalls[SkillInstaller]):
         candidate = await self.installer.propose(str(arguments["url"]))
         whole = await asyncio.to_thread(self._writer.whole, context.language, candidate)
         if "details" in context.shown_again or len(whole.text.encode()) > CARD_LIMIT:
-            return _install_card(candidate, whole)
-        text = await self._writer.short(context.language, candidate, _room(context))
-        return _install_card(candidate, text, ("details",))
+            return whole
+        return await self._writer.short(context.language, candidate, _room(context))
 
     @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -295,14 +293,11 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         if "offline" in context.shown_again:
             asked["network"] = False
         plan = await self._plan(asked, language)
-        written: tuple[Choice, ...] = ("offline",) if plan.grants.network else ()
         if "details" in context.shown_again:
-            text = self._writer.whole(language, plan)
+            card = self._writer.whole(language, plan)
         else:
-            written = ("details", *written)
-            text = await self._writer.short(language, plan, _room(context) - len(warning))
-        text = replace(text, text="\n".join(filter(None, (text.text, warning))))
-        return _install_card(plan, text, written)
+            card = await self._writer.short(language, plan, _room(context) - len(warning))
+        return replace(card, text="\n".join(filter(None, (card.text, warning))))
 
     @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
@@ -402,13 +397,9 @@ def _room(context: ToolContext) -> int:
     return PHONE_CHARACTERS - (SOURCES_CHARACTERS if context.sources else 0)
 
 
-def _install_card(candidate: Candidate, text: CardText, written: tuple[Choice, ...] = ()) -> Card:
-    return Card(text.text, candidate.label, INSTALL, candidate.subject, text.question, written)
-
-
-def _previewed(language: str, name: str, text: CardText) -> ToolResult:
+def _previewed(language: str, name: str, card: Card) -> ToolResult:
     said = say(
-        language, "{card}\n\nNothing is installed yet. Tell me to install it if you want it.", card=text.text
+        language, "{card}\n\nNothing is installed yet. Tell me to install it if you want it.", card=card.text
     )
     return ToolResult.success({"name": name, "summary": said})
 

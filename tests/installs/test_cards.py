@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from app.channels.whatsapp.channel import BUTTONS_BODY
 from app.i18n import LANGUAGES
-from app.installs.card_text import CardText, CardWriter
+from app.installs.card_text import CardWriter
 from app.installs.cards import SkillCard, make_card, quoted
 from app.installs.entries import read_entry
 from app.installs.pipeline import Quarantined, unpack
 from app.installs.servers import make_plan
 from app.settings import Settings
+from app.turns.cards import Card
 from tests.installs.archives import SKILL, TOOLS, zipped
 
 SOURCE = "https://x.net/demo.zip"
@@ -29,7 +30,7 @@ def card_of(mcp: object = None, source: str = SOURCE, **files: str | bytes) -> S
     return make_card(Quarantined(source, "demo", {"SKILL.md": SKILL} | tree))
 
 
-def words(card: SkillCard, came_from: tuple[str, ...] = (), *, language: str = "en") -> CardText:
+def words(card: SkillCard, came_from: tuple[str, ...] = (), *, language: str = "en") -> Card:
     return WRITER.whole(language, replace(card, came_from=came_from))
 
 
