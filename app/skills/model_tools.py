@@ -232,7 +232,6 @@ class ScriptRunner:
         return ToolResult(True, said, attachments=attachments)
 
     def _check(self, args: dict[str, JSON], context: ToolContext) -> None:
-        """Refuse before anybody is asked. Raises ValueError."""
         require_chosen("skill", args, context)
         self._find(str(args["skill"]), str(args["script"]))
         given = args.get("args") or []

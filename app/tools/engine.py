@@ -215,7 +215,6 @@ class ExecutionEngine:
         return await self._run_with_retries(call, tool, checked, time.monotonic() + tool.timeout)
 
     async def _refusal(self, tool: Tool, args: dict[str, JSON], terms: CallTerms) -> ToolResult | None:
-        """Return the result of a call that may not run; `None` when it may."""
         if terms.approved is tool or tool.harmless:
             return None
         must_ask = terms.must_ask or terms.approved is not None  # that yes was to another tool

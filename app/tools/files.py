@@ -384,7 +384,6 @@ def pages(text: str, size: int) -> list[str]:
 
 
 def _used(home: Path) -> int:
-    """Return the bytes of a person's files."""
     if not home.is_dir():
         return 0
     return sum(_counted(entry.stat(follow_symlinks=False).st_size) for entry in entries(home, recursive=True))

@@ -143,7 +143,6 @@ class ArgumentsCheck:
             return False
 
     def _validator(self, schema: JSON) -> Any:
-        """Return what checks a part of the schema."""
         if id(schema) not in self._validators:
             whole = {**self._definitions, **schema} if isinstance(schema, Mapping) else schema
             self._validators[id(schema)] = _compiled(whole)

@@ -232,7 +232,6 @@ def _value(number: str) -> str:
 
 
 def _is_money(text: str, start: int, end: int) -> bool:
-    """Tell whether a sign or a word of money stands beside a number."""
     before = text[max(start - 5, 0) : start]
     return bool(_MONEY_BEFORE.search(before) or _MONEY_AFTER.match(text, end))
 

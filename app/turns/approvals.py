@@ -171,7 +171,6 @@ def _needs_approval(
     *,
     is_begun: bool,
 ) -> NeedsApproval | None:
-    """Return the call if it needs a yes, None if the engine may have it as it is."""
     tool = turn.tools.tool(call.name)
     if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
         decisions.must_ask.add(call.id)  # the engine does not know it, unless it is another one by then

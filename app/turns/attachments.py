@@ -41,7 +41,6 @@ AT_ONCE_OF_ONE = 3  # of one conversation, so that slow files of a person keep n
 SECONDS = 150.0
 FETCH_PAUSES = (1.0, 3.0)
 FIRST_PAGE = 5_500  # characters of a document that the prompt holds
-HEAD = 64
 LARGEST = {"document": 32 * MEGABYTE, "image": 16 * MEGABYTE, "sticker": MEGABYTE}
 LARGEST_AUDIO = 16 * MEGABYTE
 FOLDERS = {"es": "recibidos", "pt": "recebidos", "en": "received"}
@@ -57,10 +56,7 @@ _WHY: dict[str, Reason] = {
 
 
 class _NotRead(Exception):
-    """A file that cannot be had or read."""
-
     def __init__(self, reason: Reason) -> None:
-        super().__init__(reason)
         self.reason: Reason = reason
 
 
@@ -149,13 +145,16 @@ class AttachmentReader:
 
     async def _understand(self, file: WaitingFile, person: Person) -> None:
         source = self._media.absolute(file.path)
-        head = b"" if _is_audio(file) else (await asyncio.to_thread(source.read_bytes))[:HEAD]
         if _is_audio(file):
             await self._hear(file, person, source)
-        elif file.kind in ("image", "sticker") or is_picture(head):
-            await self._see(file, person, source)
+            return
+        data = await asyncio.to_thread(source.read_bytes)
+        if file.kind in ("image", "sticker") or is_picture(data):
+            picture = await asyncio.to_thread(self._files.documents.picture, source)
+            path = await self._keep(person, _name(file, person, ".jpg"), picture)
+            await self._finish(file, {"path": path, "pictures": [path]})
         else:
-            await self._read_document(file, person, source, head)
+            await self._read_document(file, person, source, data)
 
     async def _hear(self, file: WaitingFile, person: Person, source: Path) -> None:
         if self._transcriber is None:
@@ -175,22 +174,17 @@ class AttachmentReader:
         else:  # a recording of anybody: its words are data, as those of a document
             await self._finish(file, {"text": text, "pages": 1})
 
-    async def _see(self, file: WaitingFile, person: Person, source: Path) -> None:
-        data = await asyncio.to_thread(self._files.documents.picture, source)
-        path = await self._keep(person, _name(file, person, ".jpg"), data)
-        await self._finish(file, {"path": path, "pictures": [path]})
-
-    async def _read_document(self, file: WaitingFile, person: Person, source: Path, head: bytes) -> None:
+    async def _read_document(self, file: WaitingFile, person: Person, source: Path, data: bytes) -> None:
         ending = Path(file.attachment.filename).suffix
         name = _name(file, person, ending if _ENDING.fullmatch(ending) else "")
-        path = await self._keep(person, name, await asyncio.to_thread(source.read_bytes))
+        path = await self._keep(person, name, data)
         found: dict[str, JSON] = {"path": path}
         try:
             text, pages = await asyncio.to_thread(self._files.first_page, source, name)
             found |= {"text": text[:FIRST_PAGE], "pages": pages}
         except DocumentError as error:
             found["reason"] = _WHY.get(error.code, "damaged")
-            if error.code == "NO_WORDS" and kind_of(name, head) == "pdf":
+            if error.code == "NO_WORDS" and kind_of(name, data) == "pdf":
                 found["pictures"] = await self._scanned_pages(source, person, Path(name).stem)
         await self._finish(file, found)
 

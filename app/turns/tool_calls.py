@@ -21,7 +21,7 @@ from app.store.skill_data import NoRoom, SkillStore
 from app.text import visible
 from app.tools import Tool, ToolResult
 from app.tools.documents import DocumentError, is_picture
-from app.tools.engine import CallTerms
+from app.tools.engine import CallTerms, Recorder
 from app.tools.plain import dumps
 from app.tools.result import ReturnedFile
 from app.turns.actions import CallResult
@@ -98,20 +98,15 @@ async def _run_one(
     return recorder.recorded
 
 
-class CallRecorder(ABC):
-    """The `Recorder` of one call of a person; where its rows stand is for turns and `/mcp` to say."""
+class CallRecorder(Recorder, ABC):
+    """Records one call of a person; where its rows stand is for turns and `/mcp` to say."""
 
     def __init__(self, database: Database, person: Person, store: SkillStore | None) -> None:
         self._database = database
         self._person = person
         self.store = store  # holds what the tool stores, None for a tool without a store
 
-    @abstractmethod
-    async def intent(self, tool: Tool, args: dict[str, JSON]) -> None:
-        """Commit that the call is about to run."""
-
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
-        """Record a result; return what was written: a failure when what the tool stored could not be kept."""
         if self.store is not None and self.store.read_outside:
             result = result.with_meta(outside=True)
         text, day = result.to_json(), statistics.day_of(time.time())
