@@ -209,8 +209,6 @@ def _forget(package: str) -> None:
 def _fault(path: Path, error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return lazy("scripts/tools.py needs the package {name}, which is not installed", name=error.name)
-    if isinstance(error, SyntaxError):
-        return lazy("{file} line {n}: {error}", file="scripts/tools.py", n=error.lineno, error=error.msg)
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f" line {frame.lineno}" for frame in frames if frame.filename == str(path)]
     return f"scripts/tools.py{lines[-1] if lines else ''}: {type(error).__name__}: {error}"

@@ -46,7 +46,7 @@ class Sentences:
     """A skill's sentences in one `language`; English where the table has none in the person's."""
 
     def __init__(self, table: Table, context: ToolContext | None) -> None:
-        language = context.person.language if context is not None and context.person is not None else "en"
+        language = context.language if context is not None else "en"
         self.language = language if language in table else "en"
         self._said = table[self.language]
 

@@ -184,11 +184,8 @@ class ExecutionEngine:
     async def _attempt(self, call: _Call, tool: Tool, args: dict[str, JSON] | str | None) -> ToolResult:
         context, terms = call.context, call.terms
         if terms.offered is not None and tool.name not in terms.offered:
-            return ToolResult.failure(
-                "NOT_OFFERED",
-                f"{tool.name} was not offered in this turn",
-                f"use one of: {', '.join(sorted(terms.offered)) or 'none'}",
-            )
+            hint = f"use one of: {', '.join(sorted(terms.offered)) or 'none'}"
+            return ToolResult.failure("NOT_OFFERED", f"{tool.name} was not offered in this turn", hint)
         try:
             checked = tool.validate_args(args)
             tool.check(checked, context)
@@ -316,11 +313,8 @@ class ExecutionEngine:
 def _timed_out(tool: Tool, started: bool) -> ToolResult:
     limit = f"{tool.timeout:g} s"
     if not started:
-        return ToolResult.failure(
-            "UNAVAILABLE",
-            f"{tool.name} did not run: nothing was free to run it within {limit}",
-            "try again later",
-        )
+        message = f"{tool.name} did not run: nothing was free to run it within {limit}"
+        return ToolResult.failure("UNAVAILABLE", message, "try again later")
     if tool.idempotent or tool.harmless:
         return ToolResult.failure("TIMEOUT", f"{tool.name} took more than {limit}", "it may be called again")
     return ToolResult.unknown(f"{tool.name} took more than {limit} and was given up", "TIMEOUT")

@@ -83,9 +83,8 @@ def _errors_as_results(function: Callable[P, ToolResult]) -> Callable[P, ToolRes
         except (IsADirectoryError, NotADirectoryError, FileExistsError):
             return ToolResult.failure("NOT_A_FILE", f"{shown(path)} is not a plain file in a folder")
         except OSError as error:
-            return ToolResult.failure(
-                "FILE_ERROR", f"{shown(path)}: {error.strerror or type(error).__name__}"
-            )
+            reason = error.strerror or type(error).__name__
+            return ToolResult.failure("FILE_ERROR", f"{shown(path)}: {reason}")
 
     return guarded
 
@@ -206,9 +205,8 @@ class Files:
         """
         data = content.encode("utf-8", "replace")
         if len(data) > WRITE_LIMIT:
-            return ToolResult.failure(
-                "TOO_LARGE", f"{len(data)} bytes are more than the {WRITE_LIMIT} that one write may have"
-            )
+            message = f"{len(data)} bytes are more than the {WRITE_LIMIT} that one write may have"
+            return ToolResult.failure("TOO_LARGE", message)
         home = self._home_of(path, context)
         with self._one_writer:
             refusal = self._refusal(home, context.person, path, len(data), mode == "append")
@@ -234,11 +232,8 @@ class Files:
         Example: borra el archivo viejo.txt
         """
         if not self.allow_delete:
-            return ToolResult.failure(
-                "DELETE_NOT_ALLOWED",
-                "deleting files is switched off",
-                "the operator can set ALLOW_DELETE=true",
-            )
+            hint = "the operator can set ALLOW_DELETE=true"
+            return ToolResult.failure("DELETE_NOT_ALLOWED", "deleting files is switched off", hint)
         home = self._home_of(path, context)
         opened = open_parent(home, path, link_itself=True, is_closed=self.is_closed)
         with self._one_writer, opened as (parent, name):
@@ -328,11 +323,8 @@ class Files:
 
     def fits(self, context: ToolContext) -> bool:
         """Tell whether the person's folder is within its quota and the disk has room. Blocks."""
-        person = context.person
-        if not self._disk.has_room_for("data"):
-            return False
-        quota = self._quota_of(person)
-        return not quota or _used(self.home(context)) <= quota
+        quota = self._quota_of(context.person)
+        return self._disk.has_room_for("data") and (not quota or _used(self.home(context)) <= quota)
 
     def _quota_of(self, person: Person | None) -> int:
         """Return the bytes that a person's folder may have, 0 for any: an owner's is the operator's own."""
@@ -400,6 +392,5 @@ def _described(entry: os.DirEntry[str], relative: str) -> dict[str, JSON]:
 
 
 def _not_found(path: str) -> ToolResult:
-    return ToolResult.failure(
-        "NOT_FOUND", f"there is no {shown(path)} in the workspace", "list_files shows what is"
-    )
+    message = f"there is no {shown(path)} in the workspace"
+    return ToolResult.failure("NOT_FOUND", message, "list_files shows what is")

@@ -48,10 +48,11 @@ _EXAMPLES = re.compile(
 )
 _ONE_STOP = re.compile(r"(?<!\.)\.$")
 _BULLET = re.compile(r"^[-*•]\s+")
-_GOOGLE_TITLE = re.compile(
-    r"^(\s*)(args|arguments|params|parameters|(?:keyword|other) (?:args|arguments|parameters)"
-    r"|returns?|raises|yields?|notes?):\s*$",
-    re.I,
+# The parser takes a Google title as a section's only after a blank line.
+_BEFORE_A_TITLE = re.compile(
+    r"(?<=\S)[ \t]*\n(?=[ \t]*(?:args|arguments|params|parameters"
+    r"|(?:keyword|other) (?:args|arguments|parameters)|returns?|raises|yields?|notes?):[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _AROUND_A_NAME = re.compile(r"^[*`]*(\w+).*", re.DOTALL)  # `a (int) `, `**a`, marks
 _AROUND_NAMES = re.compile(r"[\s'\"]|\b(?:\w+\.)+")
@@ -231,7 +232,9 @@ def parse_docstring(text: str | None) -> Docstring:
     said, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")))
     description, returns = "", ""
     params: dict[str, str] = {}
-    text = f"\n{_set_apart(said.strip())}"  # a first line would lose what is indented below it
+    text = "\n" + _BEFORE_A_TITLE.sub(
+        "\n\n", said.strip()
+    )  # a first line would lose what is indented below it
     found: Any = griffe.Docstring(text, lineno=1)
     for section in griffe.parse_auto(found, default="google", per_style_options=_STYLES):
         if section.kind is griffe.DocstringSectionKind.text and not description:
@@ -243,16 +246,6 @@ def parse_docstring(text: str | None) -> Docstring:
         elif section.kind is griffe.DocstringSectionKind.returns and not returns:
             returns = " ".join(" ".join(item.description for item in section.value).split())
     return Docstring(description, params, returns, examples)
-
-
-def _set_apart(text: str) -> str:
-    """Put a blank line before each Google section title: the parser takes only those as sections."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if _GOOGLE_TITLE.match(line) and lines and lines[-1].strip():
-            lines.append("")
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def _without_examples(text: str) -> tuple[str, tuple[str, ...]]:
