@@ -134,6 +134,7 @@ class Receiver(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
 
+@pytest.mark.slow
 def test_a_system_of_the_business_is_told_what_happens_though_others_hang(make_world: Any) -> None:
     listener = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=listener.serve_forever, daemon=True).start()

@@ -175,6 +175,7 @@ def test_a_message_that_waits_behind_a_first_one_that_is_refused_tells_it(strang
     assert graph.reply(guest).startswith("Sou um assistente automático (IA).")
 
 
+@pytest.mark.slow
 def test_a_first_message_that_is_sent_again_tells_it_once(stranger: Any) -> None:
     server, graph, guest = stranger
     graph.faults(fail=[{"code": 131000, "accept": True}])

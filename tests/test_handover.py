@@ -211,6 +211,8 @@ def test_an_owner_is_told_of_ten_who_ask_and_the_console_shows_whom_nobody_answe
     assert len(sends_with(graph, "owner", ") asks for a person")) == 10
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_an_owner_is_told_again_of_one_who_asks_when_a_send_failed_and_after_an_hour(make_world: Any) -> None:
     server, graph = make_world(
         crowd=0, graph={"people": PEOPLE}, ACCESS="everyone",
