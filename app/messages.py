@@ -18,6 +18,11 @@ def mapping(value: JSON) -> dict[str, JSON]:
     return value if isinstance(value, dict) else {}
 
 
+def array(value: JSON) -> list[JSON]:
+    """Return an array of JSON, [] for anything else."""
+    return value if isinstance(value, list) else []
+
+
 @dataclass(frozen=True, slots=True)
 class FollowUp:
     """Facts of a call's result for the messages that may follow it."""

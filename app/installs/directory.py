@@ -25,7 +25,7 @@ from app.http.transport import Transport
 from app.i18n import LANGUAGES
 from app.installs.entries import NAME, Entry, read_entry
 from app.installs.pipeline import InstallError
-from app.messages import JSON, mapping
+from app.messages import JSON, array, mapping
 from app.search.words import ALL_STOP_WORDS, spaced, stem, terms, words
 from app.settings import Settings
 from app.skills.servers import remote_fault
@@ -223,8 +223,7 @@ class Directory:
                 page = await self._registry.get(f"/v0.1/servers?{query}", PAGE_SECONDS, PAGE_BYTES)
                 if not isinstance(page, dict):
                     raise RegistryError("the registry answered something else than a list of servers")
-                servers = page.get("servers")
-                await asyncio.to_thread(self._mirror.take, servers if isinstance(servers, list) else [])
+                await asyncio.to_thread(self._mirror.take, array(page.get("servers")))
                 onward = mapping(page.get("metadata")).get("nextCursor")
                 if not isinstance(onward, str) or onward in ("", cursor):
                     break
@@ -486,8 +485,7 @@ def _name(qualified: JSON) -> str:
 
 def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
     """Write what it says of a server; one that wants to be configured, or is a bundle, is not installed."""
-    connections = detail.get("connections")
-    kinds = map(mapping, connections if isinstance(connections, list) else [])
+    kinds = map(mapping, array(detail.get("connections")))
     hosted = next((one for one in kinds if one.get("type") == "http"), {})
     described = {"name": name, "title": detail.get("displayName"), "description": detail.get("description")}
     described["version"] = "latest"

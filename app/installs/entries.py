@@ -15,7 +15,7 @@ import yaml
 
 from app.errors import RecadoError
 from app.installs.pipeline import EntryCode
-from app.messages import JSON, mapping
+from app.messages import JSON, array, mapping
 from app.settings import is_own
 from app.skills.manifest import shortened
 from app.skills.servers import remote_fault
@@ -327,7 +327,7 @@ def _few(raw: Mapping[str, JSON], key: str) -> list[dict[str, JSON]]:
 
 
 def _objects(value: JSON) -> list[dict[str, JSON]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [one for one in array(value) if isinstance(one, dict)]
 
 
 def _text(value: JSON, limit: int) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from app.mcp.approved import PINNED, definition_hash
 from app.mcp.definitions import ServerDefinition
 from app.mcp.schema import Unusable, clean_text, normalize_schema
-from app.messages import JSON, mapping
+from app.messages import JSON, array, mapping
 from app.skills.findings import Finding, find
 from app.text import visible, visible_lines
 from app.tools.plain import dumps, is_small
@@ -157,8 +157,8 @@ def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
     if raw.get("resultType", "complete") != "complete":
         said = "the server asks for more than it was given, which cannot be answered here"
         return ToolResult.failure("UPSTREAM_ERROR", said, "go on without it")
-    content, blocks = _Content(server), raw.get("content")
-    for block in blocks[:_MAX_BLOCKS] if isinstance(blocks, list) else []:
+    content = _Content(server)
+    for block in array(raw.get("content"))[:_MAX_BLOCKS]:
         content.add(block)
     text, structured = "\n".join(content.texts), raw.get("structuredContent")
     is_data = is_small(structured, MAX_TEXT)
@@ -260,9 +260,7 @@ def _is_copy(text: str, structured: JSON) -> bool:
 
 
 def _parts(value: JSON) -> list[JSON]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+    return list(value.values()) if isinstance(value, dict) else array(value)
 
 
 def _message(text: str) -> str:

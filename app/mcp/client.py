@@ -24,7 +24,7 @@ from app.mcp.adapter import MAX_NAME, why_unusable
 from app.mcp.approved import PINNED
 from app.mcp.definitions import ConnectionLost, Refused, ServerDefinition, Unreachable, Unstartable
 from app.mcp.transports import BROKEN, NOT_SENT, ServerLink, open_remote, run_program
-from app.messages import JSON
+from app.messages import JSON, array
 from app.processes.sandbox import Sandbox
 from app.text import Private
 
@@ -235,7 +235,7 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
 
     def _checked_page(self, result: dict[str, JSON]) -> dict[str, JSON]:
         """Return a page without the tools for which the SDK would refuse it as a whole."""
-        listed, cursor = result.get("tools"), result.get("nextCursor")
+        cursor = result.get("nextCursor")
         page: dict[str, JSON] = {
             "ttlMs": 0,
             "cacheScope": "private",
@@ -245,7 +245,7 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
         revision = self.revision or LATEST_HANDSHAKE_VERSION
         tools: list[dict[str, JSON]] = []
         dropped: list[tuple[str, str]] = []
-        for raw in listed[:MAX_TOOLS] if isinstance(listed, list) else []:
+        for raw in array(result.get("tools"))[:MAX_TOOLS]:
             name = raw.get("name") if isinstance(raw, dict) else None
             why = why_unusable(raw)
             try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from urllib.parse import unquote
 
-from app.messages import JSON
+from app.messages import JSON, array
 from app.text import shortened, visible_lines
 from app.tools.plain import dumps, is_small
 from app.tools.schema import LARGEST_SCHEMA, LONGEST_DESCRIPTION, Schema, optional
@@ -106,10 +106,10 @@ class _Normalizer:
             return made
         if isinstance(raw.get("$ref"), str):
             made = _merged(made, self._referenced(raw["$ref"], depth - 1, above))
-        for part in _list(raw.get("allOf")):
+        for part in array(raw.get("allOf")):
             made = _merged(made, self._part(part, depth - 1, above))
         for key in ("anyOf", "oneOf"):
-            branches = [branch for branch in _list(raw.get(key)) if branch is not False]
+            branches = [branch for branch in array(raw.get(key)) if branch is not False]
             if branches:
                 made = _merged(made, _union([self._part(branch, depth - 1, above) for branch in branches]))
         return made
@@ -128,7 +128,7 @@ class _Normalizer:
             kinds = {"object"}
         elif not kinds and isinstance(raw.get("items"), Mapping):
             kinds = {"array"}
-        listed = [raw["const"]] if "const" in raw else _list(raw.get("enum"))
+        listed = [raw["const"]] if "const" in raw else array(raw.get("enum"))
         if listed:
             listed = [value for value in listed if not kinds or any(KINDS[kind](value) for kind in kinds)]
             kinds = {next(kind for kind, fits in KINDS.items() if fits(value)) for value in listed}
@@ -161,7 +161,7 @@ class _Normalizer:
         """Return what an object holds. Every required property is named: some model servers want that."""
         given, extra = raw.get("properties"), raw.get("additionalProperties")
         named = given if isinstance(given, Mapping) else {}
-        required = list(dict.fromkeys(one for one in _list(raw.get("required")) if isinstance(one, str)))
+        required = list(dict.fromkeys(one for one in array(raw.get("required")) if isinstance(one, str)))
         self._spend(len(required))
         properties: Schema = {}
         for name, part in named.items():
@@ -185,7 +185,7 @@ class _Normalizer:
     def _array(self, raw: Mapping[str, JSON], depth: int, above: tuple[str, ...]) -> Schema:
         """Return the items; of items that differ by their place each may be any of them."""
         items = raw.get("items")
-        firsts = items if isinstance(items, list) else _list(raw.get("prefixItems"))
+        firsts = items if isinstance(items, list) else array(raw.get("prefixItems"))
         rest = raw.get("additionalItems") if isinstance(items, list) else items
         if not firsts:
             return {"items": self._part(items, depth, above)}
@@ -238,7 +238,3 @@ def _types(given: JSON) -> set[str]:
     """Return the types that a schema names; none if one of them is unknown."""
     named = given if isinstance(given, list) else [given]
     return set(named) if all(isinstance(kind, str) and kind in KINDS for kind in named) else set()
-
-
-def _list(value: JSON) -> list[JSON]:
-    return value if isinstance(value, list) else []
