@@ -46,7 +46,7 @@ from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.tool import Services
 from app.turns.attachments import AttachmentReader
-from app.turns.profiles import Profiles, TimeZones, local_timezone
+from app.turns.profiles import Profiles, TimeZones
 from app.turns.replay import replay
 from app.turns.scheduler import TurnScheduler
 from app.turns.state import ToolContexts, TurnServices
@@ -144,7 +144,7 @@ class Assistant:
             sender=sender,
             look_again=look_again,
         )
-        self.profiles = Profiles(self.access, settings.timezone or local_timezone())
+        self.profiles = Profiles(self.access, settings.default_timezone)
         self.installs = Installs(
             settings,
             self.transport,

@@ -420,6 +420,13 @@ class Settings(BaseSettings):
         return self.public_url.rstrip("/") or self.own_url
 
     @property
+    def default_timezone(self) -> str:
+        """Return TIMEZONE, else the machine's zone."""
+        from tzlocal import get_localzone_name
+
+        return self.timezone or get_localzone_name() or "UTC"
+
+    @property
     def classifier_model(self) -> str:
         return self.classifier_model_setting or self.llm_model
 

@@ -15,7 +15,6 @@ from app.settings import Settings
 from app.store import handovers, people
 from app.store.database import Connection, Database
 from app.store.outbox import Draft, count_since, put_reply
-from app.turns.profiles import local_timezone
 
 LONGEST_WHY = 200  # characters of a customer's reason, and of each of their lines, that owners are shown
 MOST_TEXT = 900  # characters beside buttons
@@ -38,7 +37,7 @@ class Handovers:
         self._store = store
         self._access = access
         self._sender = sender
-        self._zone = ZoneInfo(settings.timezone or local_timezone())
+        self._zone = ZoneInfo(settings.default_timezone)
 
     async def ask(self, person: Person, conversation: str, why: str, key: str) -> Asked:
         """Ask the owners to answer a person; `key` names the call, which tells each owner once.

@@ -32,7 +32,6 @@ from app.store.ownership import invite as make_invitation
 from app.store.people import PersonLine
 from app.store.personal_data import ErasedPerson, PersonFolders
 from app.text import visible
-from app.turns.profiles import local_timezone
 
 commands = group()
 people_commands = group(help="Who may talk, and who owns.")
@@ -123,7 +122,7 @@ def incomplete(settings: Settings, numbers: Iterable[str]) -> dict[str, str]:
     """Return the numbers that lack their country code, with the cure; none that has written already."""
     lines: list[PersonLine] = read_records(settings.database, people.listing, none=[])
     written = {_plain(name) for line in lines if line.realm == settings.realm for name in line.names}
-    home = country_of_zone(settings.timezone or local_timezone())
+    home = country_of_zone(settings.default_timezone)
     cures = {number: without_country_code(number, home) for number in numbers}
     return {number: cure for number, cure in cures.items() if cure and canonical(number) not in written}
 

@@ -11,7 +11,6 @@ from app.errors import ConfigurationError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
 from app.settings import GRAPH_API, SECRET_VARIABLES, Settings, take_settings
-from app.turns.profiles import local_timezone
 
 LONGEST_VALUE = 60
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Universal"})
@@ -50,7 +49,7 @@ def read_settings(**changes: object) -> Settings:
 
 def zone_hint(settings: Settings) -> str:
     """Return advice if people's zone would default to UTC, else ""."""
-    if settings.timezone or local_timezone() not in _UTC_NAMES:
+    if settings.timezone or settings.default_timezone not in _UTC_NAMES:
         return ""
     return lazy(
         "TIMEZONE is not set and this machine is on UTC: the terminal, and people whose number names no "

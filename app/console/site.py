@@ -42,7 +42,6 @@ from app.settings import Settings
 from app.store import audit, ownership, people
 from app.store.database import Connection, delete, insert
 from app.text import visible, visible_lines
-from app.turns.profiles import local_timezone
 
 SESSION_SECONDS = 30 * 86_400
 AGENT_CHARACTERS = 200
@@ -93,7 +92,7 @@ class Site:
         self.store = assistant.store
         self.settings = assistant.settings
         self.sessions = Sessions(assistant)
-        self.zone = ZoneInfo(assistant.settings.timezone or local_timezone())
+        self.zone = ZoneInfo(assistant.settings.default_timezone)
         self.router = APIRouter(include_in_schema=False, route_class=_route_class(self))
         self._closing = asyncio.Event()
         self._streams = asyncio.Semaphore(MOST_STREAMS)

@@ -28,7 +28,6 @@ from app.store.database import Connection, Location, engine_of, meta, scalar
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.store.migrations import migrations
 from app.store.people import PersonLine
-from app.turns.profiles import local_timezone
 
 _ALIKE = 0.8
 # What other programs call settings of ours.
@@ -78,7 +77,7 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
     if hint := zone_hint(settings):
         yield warn("time zone", hint, "TIMEZONE=America/Mexico_City")
     else:
-        zone = settings.timezone or local_timezone()
+        zone = settings.default_timezone
         now = f"{datetime.now(ZoneInfo(zone)):%H:%M}"
         yield ok("time zone", lazy("{zone}, where it is {time}", zone=zone, time=now))
 

@@ -91,13 +91,6 @@ def language_of(country_code: str) -> str:
     return likely if likely in LANGUAGES else "en"
 
 
-def local_timezone() -> str:
-    """Return the machine's zone as an IANA name."""
-    from tzlocal import get_localzone_name
-
-    return get_localzone_name() or "UTC"
-
-
 def _country(names: Sequence[str]) -> str:
     """Read the country from a phone, or from a business-scoped id, which starts with it ("MX.123")."""
     return next(filter(None, (country(name) if name.isdigit() else name[:2] for name in names)), "")
