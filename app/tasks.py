@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,16 @@ async def end_tasks(*tasks: "asyncio.Task[Any] | None") -> None:
         task.cancel()
     if left:
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def start_task(
+    tasks: "set[asyncio.Task[None]]", work: Coroutine[Any, Any, None], name: str | None = None
+) -> "asyncio.Task[None]":
+    """Start a task that stays in `tasks` until it ends: the loop itself does not keep hold of it."""
+    task = asyncio.create_task(work, name=name)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
 
 
 class DaemonThreads:

@@ -25,6 +25,7 @@ from app.mcp.configuration import edit_server
 from app.messages import JSON
 from app.store import alerts, statistics
 from app.store.database import Connection, new_id
+from app.tasks import start_task
 from app.text import visible
 from app.tools import Tool
 from app.tools.plain import loads
@@ -242,9 +243,7 @@ class Installing:
         self.installs[install.id] = install
         for old in list(self.installs)[:-INSTALLS_KEPT]:
             del self.installs[old]
-        task = asyncio.create_task(self._run(install, kind, approval, language), name=f"install {name}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        start_task(self._tasks, self._run(install, kind, approval, language), name=f"install {name}")
         return install
 
     async def _run(self, install: Install, kind: Kind, approval: Approval, language: str) -> None:

@@ -6,11 +6,11 @@ Each is kept running by a supervisor: started, restarted with growing pauses, se
 import asyncio
 import importlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -34,6 +34,7 @@ from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import SkillLoader
+from app.tasks import start_task
 from app.text import mask_text, visible
 from app.tools.result import ToolResult, own_words
 from app.tools.tool import Tool, ToolContext
@@ -194,7 +195,7 @@ class McpServers:
             return
         pins = Pins(self._data_dir, name, is_trial=self._is_trial)
         supervisor = _Supervisor(definition, self, pins, self._limits)
-        self._running[name] = supervisor, self._start_task(supervisor.run(before=ending))
+        self._running[name] = supervisor, start_task(self._tasks, supervisor.run(before=ending))
 
     def _state(self, name: str) -> ServerState:
         definition = self._definitions[name]
@@ -227,7 +228,7 @@ class McpServers:
         if self._alerts is None or self._told.get(state.name, ("", "")) == trouble:
             return
         self._told[state.name] = trouble
-        self._start_task(self._alert_now(state, self._alerts))
+        start_task(self._tasks, self._alert_now(state, self._alerts))
 
     async def _alert_now(self, state: ServerState, alerts: ServerAlerts) -> None:
         async with self._alerting:  # one after the other, in their order
@@ -235,12 +236,6 @@ class McpServers:
                 await alerts.server_changed(state)
             except Exception as error:  # the log has it; the servers go on
                 log.error("could not tell of a server", server=state.name, error=own_words(error))
-
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 class _Supervisor:

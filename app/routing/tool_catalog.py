@@ -30,7 +30,7 @@ from app.skills.model_tools import (
     reading_tools,
 )
 from app.skills.skill import Skill, ToolSentences
-from app.tasks import DaemonThreads, end_tasks
+from app.tasks import DaemonThreads, end_tasks, start_task
 from app.tools import Tool, ToolRegistry
 
 log = structlog.get_logger(__name__)
@@ -133,9 +133,7 @@ class ToolCatalog:
     def _coming(self) -> "asyncio.Task[None]":
         """Return the next refresh; all who ask before it begins share it."""
         if self._next is None:
-            self._next = asyncio.create_task(self._refresh(), name="refresh the tools")
-            self._tasks.add(self._next)
-            self._next.add_done_callback(self._tasks.discard)
+            self._next = start_task(self._tasks, self._refresh(), name="refresh the tools")
         return self._next
 
     async def close(self) -> None:

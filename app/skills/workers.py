@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -20,6 +20,7 @@ from app.rmtree import remove
 from app.skills import frames
 from app.skills.folder import Signature, signature
 from app.skills.frames import FrameError
+from app.tasks import start_task
 from app.text import Private, mask_text
 from app.tools.result import ToolResult
 from app.tools.tool import ToolContext
@@ -278,7 +279,7 @@ class Workers:
     def _end(self, worker: Worker) -> None:
         if worker in self._living:
             self._living.discard(worker)
-            self._task(worker.end())
+            start_task(self._tasks, worker.end())
 
     async def _failed(self, used: _Version, worker: Worker, how: str) -> None:
         if self._closed:
@@ -299,7 +300,7 @@ class Workers:
         for worker in list(used.idle):
             self._retire(used, worker)
         if used.aside:
-            self._task(self._tell(used.folder, ""))
+            start_task(self._tasks, self._tell(used.folder, ""))
 
     def _keep(self, versions: Mapping[Path, Signature]) -> None:
         for folder, used in list(self._versions.items()):
@@ -313,8 +314,3 @@ class Workers:
             await self._reporter.skill_failed(folder, reason)
         except Exception as error:  # the log has it; the workers go on
             log.error("could not tell of a skill set aside", skill=folder.name, error=str(error))
-
-    def _task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

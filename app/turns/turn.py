@@ -10,7 +10,7 @@ import structlog
 from app.llm.model import ModelError, ToolCall
 from app.messages import Channel
 from app.store.turns import MAX_ATTEMPTS
-from app.tasks import end_tasks
+from app.tasks import end_tasks, start_task
 from app.turns import finalizer
 from app.turns.actions import AskModel, Reply, Route, RunTools, answer_row, next_action
 from app.turns.answer_check import AnswerFault, find_fault
@@ -122,9 +122,7 @@ class TurnRunner:
         """Mark the message read and show the sign until the block ends; a quick turn does not cut it off."""
         ended = asyncio.Event()
         if message_id:
-            task = asyncio.create_task(_show_typing(channel, message_id, ended))
-            self._typing.add(task)
-            task.add_done_callback(self._typing.discard)
+            start_task(self._typing, _show_typing(channel, message_id, ended))
         try:
             yield
         finally:
