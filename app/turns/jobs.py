@@ -48,7 +48,6 @@ class ConversationJobs(TurnScheduler):
         self._must_stop = must_stop  # set when this worker was taken out
         self._heartbeat: postgres.Heartbeat | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._worker: asyncio.Task[None] | None = None
 
     async def register(self, *, alone: bool) -> None:
         """Make this process a worker; if it is `alone`, what earlier ones held is free at once.
@@ -70,8 +69,8 @@ class ConversationJobs(TurnScheduler):
 
     async def start(self) -> None:
         """Attend to jobs and follow the hints of other processes."""
-        self._worker = asyncio.create_task(self._work(), name="jobs")
         self._tasks = [
+            asyncio.create_task(self._work(), name="jobs"),
             asyncio.create_task(self._rescue_dead(), name="rescue"),
             asyncio.create_task(self._listen(), name="hints"),
         ]
@@ -100,12 +99,10 @@ class ConversationJobs(TurnScheduler):
 
     async def close(self, seconds: float) -> None:
         """Fetch no more jobs, and end those that run."""
-        if self._worker is not None:
-            self._worker.cancel()  # it ends once its jobs have ended
         for task in self._tasks:
-            task.cancel()
+            task.cancel()  # that of the jobs ends once they have ended
         await super().close(seconds)
-        await asyncio.gather(*self._tasks, *filter(None, [self._worker]), return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def unregister(self) -> None:
         """Leave what is unfinished to other workers, once nothing runs or is sent here any more."""
