@@ -134,12 +134,11 @@ async def _refused_by_guards(
             store = contexts.store_for(tool, turn.person.id, outside=True)  # never applied
             fault = await tool.guard(arguments, contexts.of_turn(turn, tool, store))
         except Refused as reason:
-            refused[call.id] = reason.result
+            fault = reason.result
         except ValueError:  # the engine says what is wrong with the arguments
             continue
-        else:
-            if fault is not None:
-                refused[call.id] = ToolResult.of(fault)
+        if fault is not None:
+            refused[call.id] = ToolResult.of(fault)
     return refused
 
 
