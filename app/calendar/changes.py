@@ -6,7 +6,7 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from app.calendar.grammar import KINDS, PARTS, UNITS, Piece, clock_time, pieces
-from app.calendar.rules import CRON, EVERY, next_after
+from app.calendar.rules import CRON, EVERY, instant, next_after
 from app.calendar.words import Reading, When, later_day, read_when, span
 
 _RULE_KINDS = KINDS["repeating"] - {"every_part"}
@@ -30,13 +30,17 @@ def read_change(
     "an hour later" counts from the time that it had.
     """
 
-    def read(beside: str, at: float = now) -> Reading:
-        return read_when(f"{text}, {beside}", zone, at, language, country)
-
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
         text = _made_monthly(text, language)
     was = datetime.fromtimestamp(had.due, zone) if had.rule else had.start  # by the clock that it was set by
     found = pieces(text, language)
+    kinds = {one.kind for one in found}
+    if not had.rule and "day_of_month" in kinds and kinds <= {"day_of_month"} | KINDS["hour"]:
+        now = max(now, instant(datetime.combine(was.date().replace(day=1), time()), zone))  # of its own month
+
+    def read(beside: str, at: float = now) -> Reading:
+        return read_when(f"{text}, {beside}", zone, at, language, country)
+
     if [one.kind for one in found] == ["shift"]:
         return read_change(_shifted(found[0], was, had.rule), had, zone, now, language, country)
     reading = read("")

@@ -26,6 +26,7 @@ CALCULATED_ON = re.compile(
     r"((?:dividid[oa]|divided?|divida|split(?: (?:it|that|the bill))?|reparte(?:lo)?|rachad[oa])"
     r"\s+(?:entre|por|by|between|para|pra)|entre|menos|minus|mas|mais|plus|por|vezes|times|[-+*/×÷])\s*(?=\S)"
 )
+_ARTICLE = re.compile(r"^(?:el|un|o|um|the)\s+(?=\d)", re.IGNORECASE)
 _SIGNS = {
     **dict.fromkeys(("mas", "mais", "plus", "+"), "+"),
     **dict.fromkeys(("menos", "minus", "-"), "-"),
@@ -64,7 +65,7 @@ def single_number(text: str) -> str:
 def calculated_on(had: str, said: str) -> str | None:
     """Return the calculation before, calculated on: "entre 3"."""
     match = CALCULATED_ON.match(fold(said))
-    told = single_number(said[match.end() :].strip(" ?!.")) if match is not None else ""
+    told = single_number(_ARTICLE.sub("", said[match.end() :].strip(" ?!."))) if match is not None else ""
     return f"({had}) {_SIGNS.get(match[1].split(' ')[0], '/')} {told}" if match is not None and told else None
 
 

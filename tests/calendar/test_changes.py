@@ -11,6 +11,7 @@ NOW = datetime(2026, 11, 22, 15, 0, tzinfo=ZONE)
 """A Sunday afternoon."""
 FRIDAY = datetime(2026, 11, 27, 15, 0, tzinfo=ZONE)
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=ZONE)
+FEBRUARY = datetime(2027, 2, 24, 9, tzinfo=ZONE)
 EVERY_MONDAY = "FREQ=WEEKLY;BYDAY=MO"
 
 
@@ -50,6 +51,9 @@ def test_another_hour_leaves_the_day_and_another_day_the_hour() -> None:
         ("pt", "todo mês", MONDAY, "FREQ=DAILY", None),
         ("es", "cada dos meses", MONDAY, "FREQ=MONTHLY;BYMONTHDAY=23", "2026-11-23 09:00"),
         ("en", "every 3 days", FRIDAY, "", "2026-11-27 15:00"),
+        ("en", "make it the 22nd", FEBRUARY, "", "2027-02-22 09:00"),
+        ("es", "el 22 a las 10 de la mañana", FEBRUARY, "", "2027-02-22 10:00"),
+        ("pt", "dia 3", FRIDAY, "", "2026-12-03 15:00"),
         ("en", "tonight at 8", FRIDAY, "", "2026-11-22 20:00"),
         ("es", "esta noche a las 8", FRIDAY, "", "2026-11-22 20:00"),
     ]:

@@ -144,6 +144,8 @@ GOES_ON: list[tuple[str, list[str], str, dict[str, Any]]] = [
     ),
     # "it"
     ("es", ["anota pan", "bórrala"], "delete_note", {"note": "pan"}),
+    ("es", ["14 x 385", "menos el 10%"], "calculate", {"expression": "(14 x 385) - 10%"}),
+    ("es", ["12% de 350", "y de 400?"], "calculate", {"expression": "12% de 400"}),
     ("es", ["anota pan", "gracias", "borra esa nota"], "delete_note", {"note": "pan"}),
     ("pt", ["anota pão", "apaga essa nota"], "delete_note", {"note": "pão"}),
     ("en", ["find notes about bread", "delete that note"], "delete_note", {"note": "4"}),
@@ -190,6 +192,7 @@ ASKS_NOTHING = [
     ("pt", ["40 vezes 3200 menos 5%", "e se for 45"]),
     ("en", ["note the fridge is at 9 degrees", "change that note to 10 degrees"]),
     ("en", ["note gate code 4412", "change it to 5521"]),
+    ("es", ["cuánto es el 12% de 350", "y el 15?"]),  # 15 % of it, or of 15?
     ("en", ["remind me to call Ana tomorrow at 10am", "and remind me at 11 to ice the cake"]),  # which day?
 ]
 

@@ -309,8 +309,9 @@ def _with_variation(planner: Planner, step: Step, said: str) -> Step | None:
         return None  # what was written down is no question
     expression = next((one for one in offer.parameters if one.kind is Kind.EXPRESSION), None)
     had = step.arguments.get(expression.name) if expression is not None else None
-    if expression is not None and had is not None and (more := calculated_on(str(had), said)) is not None:
-        return replace(step, arguments={**step.arguments, expression.name: more})
+    if expression is not None and had is not None and CALCULATED_ON.match(fold(said)):
+        more = calculated_on(str(had), said)
+        return None if more is None else replace(step, arguments={**step.arguments, expression.name: more})
     rest, bare = _named(said)
     if not bare:
         return None
@@ -336,7 +337,9 @@ def _named(said: str) -> tuple[str, str]:
 def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: str) -> JSON:
     """Return the parameter's value instead of what it `had`, None if these words are nothing for it."""
     if parameter.kind is Kind.EXPRESSION:
-        return _recalculated(had, bare) if isinstance(had, str) else None
+        of = not WORDS["of"].isdisjoint(words(rest)[:1])  # "and of 400", where "and 15" may be the share
+        is_clear = isinstance(had, str) and (of or _PERCENT.match(bare) or not _PERCENT.search(had))
+        return _recalculated(str(had), bare) if is_clear else None
     is_moment = planner.reader.is_moment(bare)
     if parameter.kind is Kind.WHEN and not is_moment and planner.reader.is_moment(rest):
         return convert(rest, parameter, planner.reader)
