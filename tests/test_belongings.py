@@ -144,6 +144,7 @@ def test_a_reply_that_waits_for_others_on_the_wire_is_not_sent_any_more(make_wor
 def test_who_was_only_turned_away_is_forgotten_too_and_somebody_unknown_is_named_in_one_line(kept):
     server, _ = kept
     assert server.post(text_body("wamid.no", "let me in", "5491144445555")).status_code == 200
+    assert "nobody is known as ','" in server.recado("erase", ",", "--yes", fails=True)
     assert "5491144445555" in server.recado("people", "list")
     server.recado("erase", "+54 9 11 4444-5555")
     assert "5491144445555" not in server.recado("people", "list")

@@ -225,17 +225,16 @@ def _pictures(messages: Sequence[JSON]) -> Iterator[JSON]:
 
 def _filled(request: ModelRequest, source: PictureSource) -> list[JSON]:
     """Return the messages with their newest pictures as `data:` addresses. Blocks."""
-    paths = dict.fromkeys(part["path"] for part in reversed(list(_pictures(request.messages))))
-    shown: dict[str, JSON] = {}
-    for path in list(paths)[:MOST_PICTURES]:
+    shown: dict[int, JSON] = {}  # by the part's own id: one picture may come twice
+    for part in list(_pictures(request.messages))[-MOST_PICTURES:]:
         try:
-            data = base64.b64encode(source.read_bytes(request.person, path)).decode()
+            data = base64.b64encode(source.read_bytes(request.person, part["path"])).decode()
         except (OSError, ValueError):
-            shown[path] = {"type": "text", "text": _GONE}
+            shown[id(part)] = {"type": "text", "text": _GONE}
         else:
-            shown[path] = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
+            shown[id(part)] = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{data}"}}
     return [
-        {**message, "content": [shown.get(part.get("path"), _as_words(part)) for part in content]}
+        {**message, "content": [shown.get(id(part), _as_words(part)) for part in content]}
         if isinstance(content := message.get("content"), list)
         else message
         for message in request.messages

@@ -83,7 +83,7 @@ def find(conn: Connection, realm: Realm, who: str) -> PersonLine:
     """Return the person with a phone, a user id or our own id, those of `realm` first. Raises RecadoError."""
     name = who.strip(" ,")  # the list of people separates several names with commas
     meant = {name, *_spellings(name)}
-    found = [one for one in listing(conn) if not meant.isdisjoint((one.id, *one.names))]
+    found = [one for one in listing(conn) if name and not meant.isdisjoint((one.id, *one.names))]
     found.sort(key=lambda one: one.realm != realm)
     if not found:
         raise RecadoError(lazy("nobody is known as {who}; {recado} people list shows who is", who=repr(who)))
