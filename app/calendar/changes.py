@@ -11,6 +11,7 @@ from app.calendar.words import Reading, When, later_day, read_when, span
 
 _RULE_KINDS = KINDS["repeating"] - {"every_part"}
 _WITHIN_A_DAY = frozenset({"hour", "minute"})
+_WEEK = 7 * 86_400  # seconds
 _OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mês"}
 
 
@@ -29,14 +30,15 @@ def read_change(
     evening may be of the morning too, and is ambiguous; "every month" begins with the day that it had, and
     "an hour later" counts from the time that it had.
     """
-
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
         text = _made_monthly(text, language)
     was = datetime.fromtimestamp(had.due, zone) if had.rule else had.start  # by the clock that it was set by
     found = pieces(text, language)
-    kinds = {one.kind for one in found}
-    if not had.rule and "day_of_month" in kinds and kinds <= {"day_of_month"} | KINDS["hour"]:
-        now = max(now, instant(datetime.combine(was.date().replace(day=1), time()), zone))  # of its own month
+    days = {one.kind for one in found} - KINDS["hour"]
+    if days == {"day_of_month"} and not had.rule:  # "the 22nd" is of its own month
+        now = max(now, instant(datetime.combine(was.date().replace(day=1), time()), zone))
+    if days == {"weekday"} and not had.rule and had.due - now > _WEEK:
+        return Reading(problem="unclear")  # the next Thursday, or that of its week?
 
     def read(beside: str, at: float = now) -> Reading:
         return read_when(f"{text}, {beside}", zone, at, language, country)

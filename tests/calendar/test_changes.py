@@ -53,6 +53,7 @@ def test_another_hour_leaves_the_day_and_another_day_the_hour() -> None:
         ("en", "every 3 days", FRIDAY, "", "2026-11-27 15:00"),
         ("en", "make it the 22nd", FEBRUARY, "", "2027-02-22 09:00"),
         ("es", "el 22 a las 10 de la mañana", FEBRUARY, "", "2027-02-22 10:00"),
+        ("pt", "pra quinta às 9", FEBRUARY, "", None),
         ("pt", "dia 3", FRIDAY, "", "2026-12-03 15:00"),
         ("en", "tonight at 8", FRIDAY, "", "2026-11-22 20:00"),
         ("es", "esta noche a las 8", FRIDAY, "", "2026-11-22 20:00"),
