@@ -34,7 +34,7 @@ def create_app(
     transport: Transport | None = None,
     examine: Examine | None = None,
 ) -> FastAPI:
-    """Return the web application; its state holds `assistant`, `simulator`, `guard` and `close_streams`.
+    """Return the web application; its state has assistant, simulator, console, guard and close_streams.
 
     Without `wakes` no hint is given, so that only the sweep finds work. `transport` reaches addresses that
     came from outside, `examine` runs the doctor's checks for the console.

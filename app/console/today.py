@@ -25,7 +25,7 @@ DAY_SECONDS = 86_400.0
 
 
 def add_today(site: Site) -> None:
-    """Add the pages about the whole."""
+    """Add the first page."""
     router = site.router
     checkup: dict[str, Any] = {}  # what the doctor found, and when it looked
     rules = site.assistant.access.access_rules(site.assistant.realm)

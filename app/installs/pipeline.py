@@ -76,7 +76,7 @@ class QuarantineError(InstallError):
 
 @dataclass(frozen=True)
 class Approval:
-    """A yes: to what, by whom (a person's id, or "shell"), and whether its tools are trusted.
+    """A yes: to what, by whom (a person's id, "console" or "shell"), and whether its tools are trusted.
 
     `address` is the one that the person gave for a skill.
     """

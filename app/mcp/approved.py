@@ -1,4 +1,4 @@
-"""What an owner approved: servers of the registry with their files, and the tools of every server.
+"""Approved servers of the registry with their files, and the approved tools of every server.
 
 A server runs as it was approved, or not at all; a tool that changed is held back until it is approved again.
 """
@@ -42,8 +42,9 @@ class InstalledServer:
     """A server as it was approved: `command` with its package in `folder`, or `url`.
 
     `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
-    `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id, `installed_at`
-    Unix seconds. `updated_from`: the version whose place it took, "" for none.
+    `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id,
+    "console" or "shell", `installed_at` Unix seconds. `updated_from`: the version whose place it took, ""
+    for none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which servers there are: those of the operator's file, those installed, and those that skills bring.
+"""The configured servers: those of the operator's file, those installed, and those that skills bring.
 
 For each server there is a file with the secrets that it alone is given.
 """

@@ -243,7 +243,7 @@ class _Supervisor:
 
     def __init__(self, definition: ServerDefinition, servers: McpServers, pins: Pins, limits: Limits) -> None:
         self.definition = definition
-        # Without the names of its tools.
+        # `McpServers._state` adds the names of its tools
         self.state = ServerState(definition.name, "starting", definition=definition)
         self.approved: tuple[Mapping[str, JSON], ...] = ()
         self.is_new = True  # its first start is under way and still worth waiting for

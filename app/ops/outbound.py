@@ -1,4 +1,4 @@
-"""What the operator's other systems are told: events by webhook, and traces for OpenTelemetry."""
+"""Events by webhook and traces by OpenTelemetry for the operator's other systems."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Which reminder a person means, and what of their words is the reminder's text."""
+"""Tell which reminder a person means, and what of their words is the reminder's text."""
 
 import re
 import unicodedata

@@ -44,7 +44,7 @@ class ScheduleService:
         self._reminders = reminders
 
     async def set(self, text: str, when: str, context: ToolContext, kind: Kind = "reminder") -> ToolResult:
-        """Set a reminder. The call's key is its id, so that a repeated call sets no second one."""
+        """Set a reminder. Its id is a hash of the call's key: a repeated call sets no second one."""
         person = _asker(context)
         said, more = await self._read(person, when), await self._read(person, text)
         if said.problem == "missing" and more.when is not None:  # a model may leave the time in the text
@@ -350,7 +350,7 @@ def _add(conn: Connection, schedule: Schedule, person: Person, now: float) -> Sc
 
 
 def _check_may_run(conn: Connection, person: Person, text: str, context: ToolContext) -> None:
-    """Refuse a task or a watch that one sets, or whose text the person did not write, word for word.
+    """Refuse what a task or a watch sets, and a text that the person did not write word for word.
 
     Where the turn holds no text of others, all of it is theirs.
     """

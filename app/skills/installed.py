@@ -29,8 +29,8 @@ class Installed:
     """The current version of an installed skill: `folder` holds it, read-only.
 
     `source` is the person's address, `sent_on` the one on another host that it led to, "" where it did not.
-    `approved_by` is a person's id, `installed_at` Unix seconds. Without `trusted` its tools count as
-    sensitive. `hosts` are those that its card named.
+    `approved_by` is a person's id, "console" or "shell", `installed_at` Unix seconds. Without `trusted` its
+    tools count as sensitive. `hosts` are those that its card named.
     """
 
     name: str

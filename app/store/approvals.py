@@ -82,7 +82,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ReplyTaken:
-    """Messages that were taken as a reply to a question, so that no turn gets them."""
+    """Messages that were taken as a reply to a question, so that no turn gets them.
+
+    By the defaults they answered a question, or said nothing.
+    """
 
     inbox: int  # the last one
     unclear: tuple[Approval, ...] = ()  # the questions they could be for, if several

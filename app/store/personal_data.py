@@ -1,4 +1,4 @@
-"""What is kept of people, in tables and folders: found, exported, erased whole, deleted when it is old."""
+"""Personal data in tables and folders: find it, export it, erase it, delete what is old."""
 
 import asyncio
 import re

@@ -124,19 +124,19 @@ class TurnState:
     sticky_categories: tuple[str, ...]
     active_skills: tuple[str, ...]
     members: tuple[InboxMessage, ...]
-    journal: Mapping[str, JSON]  # by key, which says what a row is (docs/architecture.md)
+    journal: Mapping[str, JSON]  # by key: `route`, `llm:N`, `intent:N:ID`, `tool:N:ID`
     exchanges: tuple[Exchange, ...]
     quoted: dict[str, Quoted]  # by wamid
     tokens_today: int
     first_contact: bool
     open_questions: tuple[str, ...] = ()  # their lines, in this conversation
-    # Where text of others came from: in this turn when it was parked, whose prompt may have lost that text
-    # since, though what the model made of it stays; and in the turns that asked the open questions.
+    # Where text of others came from when this turn was parked: its prompt may have lost that text since,
+    # but what the model made of it stays.
     taint: tuple[str, ...] = ()
-    asked_after: tuple[str, ...] = ()
+    asked_after: tuple[str, ...] = ()  # the same, of the turns that asked the open questions
     uncertain: frozenset[UncertainCall] = frozenset()  # the person's calls of unknown outcome
     facts: tuple[Fact, ...] = ()  # that the person asked to be remembered, the newest first; none in a group
-    has_asked: bool = False  # the person, whether a call of this turn may run
+    has_asked: bool = False  # this turn asked the person whether a call may run
     summary: Parts = field(default_factory=dict)  # of what was said before the exchanges
 
     @property

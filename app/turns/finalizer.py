@@ -45,7 +45,7 @@ async def end(
     draft, kept, outgrown = None, None, False
     if outcome == "answered":
         kept = StickySelection(turn.offered, turn.routed.categories, turn.kept_skills)
-        # elsewhere what is old is not folded
+        # of groups, guests and the built-in model's chats no summary is made
         folds = not (turn.services.offline or person.is_guest or turn.in_group)
         outgrown = folds and outgrows_window(state.exchanges)
     if kept is not None or not (outcome == "silent" or turn.may_be_silent):

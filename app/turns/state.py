@@ -227,7 +227,10 @@ class TurnContext:
         return [Outgoing(file.name, file=file) for file in files]
 
     def build_prompt(self) -> None:
-        """Build the prompt of the next model call, with the tools that the person may know of."""
+        """Build the prompt of the next model call, with the tools that the person may know of.
+
+        What stands in it already stays as it is, for the provider's cache.
+        """
         routed = self.transcript.routed or Routed((), ())
         since: list[dict[str, JSON]] = []
         for number, one in enumerate(self.transcript.rounds):

@@ -107,6 +107,7 @@ class CallRecorder(Recorder, ABC):
         self.store = store  # holds what the tool stores, None for a tool without a store
 
     async def result(self, result: ToolResult, tool: str, seconds: float | None) -> ToolResult:
+        """Keep a result and return what was kept; it is marked `outside` if the store gave text of others."""
         if self.store is not None and self.store.read_outside:
             result = result.with_meta(outside=True)
         text, day = result.to_json(), statistics.day_of(time.time())
