@@ -99,6 +99,9 @@ def test_a_reminder_from_before_keeps_its_time_and_the_list_names_its_zone(chat:
     chat.ask("p7", "cambia el recordatorio 1 a las 23:30")  # it stays on the day that was read
     changed = [due for one in chat.due("p7") if (due := one.astimezone(ZoneInfo("Asia/Tokyo"))).minute == 30]
     assert [(due.date(), due.hour) for due in changed] == [(day, 23)]
+    chat.ask("p7", "recuérdame todos los viernes a las 16:00 cobrar")
+    chat.ask("p7", "mi zona horaria es la de Madrid")
+    assert "cada jueves 16:00" in chat.ask("p7", "cambia el recordatorio de cobrar para los jueves")
 
 
 def test_a_country_of_several_zones_is_asked_about_and_the_answer_sets_it(chat: Clocked) -> None:

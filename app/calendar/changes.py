@@ -32,7 +32,11 @@ def read_change(
     """
     if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
         text = _made_monthly(text, language)
-    was = datetime.fromtimestamp(had.due, zone) if had.rule else had.start  # by the clock that it was set by
+    was = had.start  # by the clock that it was set by, perhaps of another zone
+    if had.rule:
+        was = datetime.fromtimestamp(had.due, zone)
+        if had.rule.startswith("FREQ") and "BYHOUR" not in had.rule:
+            was = datetime.combine(was.date(), had.start.time())
     found = pieces(text, language)
     days = {one.kind for one in found} - KINDS["hour"]
     if days == {"day_of_month"} and not had.rule:  # "the 22nd" is of its own month
