@@ -130,25 +130,6 @@ def park(
         raise TurnGone(f"turn {turn} has ended")
 
 
-def _ask(conn: Connection, turn: str, conversation: Conversation, question: Question, now: float) -> None:
-    """Queue the question's messages and add its row, which names the last of them: it has the buttons."""
-    source = f"approval:{question.id}"
-    outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn, origin="question")
-    last = scalar(conn, "SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", source)
-    insert(
-        conn,
-        "approvals",
-        **{name: getattr(question, name) for name in _STORED},
-        **conversation.columns,
-        turn_id=turn,
-        choices=orjson.dumps(question.choices).decode(),
-        state="open",
-        outbox_id=last,
-        created_at=now,
-        due_at=now + ANSWER_SECONDS,
-    )
-
-
 def of_turn(conn: Connection, turn: str) -> tuple[Approval, ...]:
     """Return a turn's questions, the oldest first."""
     return _find(conn, "a.turn_id = ?", turn)
@@ -202,17 +183,6 @@ def all_open(conn: Connection) -> tuple[Approval, ...]:
     return _find(conn, "a.state = 'open'")
 
 
-def _find(conn: Connection, which: str, *parameters: object) -> tuple[Approval, ...]:
-    rows = conn.execute(f"{_APPROVALS} WHERE {which} ORDER BY o.seq", parameters)
-    return tuple(map(_approval, rows))
-
-
-def _console_choices(approval: Row) -> tuple[Choice, ...]:
-    """Return the choices of the console: a card too long for the chat has its yes only here."""
-    choices = ("yes", *orjson.loads(approval["choices"]).values())
-    return tuple(dict.fromkeys(choice for choice in choices if choice not in ASKS_AGAIN))
-
-
 def expire(conn: Connection, now: float) -> None:
     """End questions not sent whole, or 23 hours past the person's last message; their turns go on."""
     is_over = f"a.state = 'open' AND (a.due_at <= ? OR {_FAILED})"
@@ -231,30 +201,6 @@ def expire(conn: Connection, now: float) -> None:
 def expire_of_turn(conn: Connection, turn: str, now: float) -> None:
     """Expire the open questions of a turn that has ended."""
     update(conn, "approvals", "turn_id = ? AND state = 'open'", turn, state="expired", answered_at=now)
-
-
-def _settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
-    """Close a question with an answer, and let its turn go on."""
-    state: State = "expired" if choice in ASKS_AGAIN else "no" if choice == "no" else "yes"
-    answer = {"choice": choice, "answered_at": now, "answered_by": by}
-    update(conn, "approvals", "id = ? AND state = 'open'", approval["id"], state=state, **answer)
-    if choice == "always":
-        conn.execute(
-            "INSERT INTO standing_consents SELECT person_id, conversation_id, tool, tool_hash, ?"
-            " FROM approvals WHERE id = ? ON CONFLICT DO NOTHING",
-            (now, approval["id"]),
-        )
-    audit.record(conn, by, f"answered {choice}: {approval['tool'][:80]}", approval["id"], now)
-    _resume(conn, approval["turn_id"], now)
-
-
-def _resume(conn: Connection, turn: str, now: float) -> None:
-    update(conn, "turns", "id = ? AND state = 'parked'", turn, state="queued", due_at=now)
-
-
-def _approval(row: Row) -> Approval:
-    asked, sources = row["name"] or row["person_id"], tuple(row["taint"].splitlines())
-    return read_row(Approval, row, asked=asked, console_choices=_console_choices(row), sources=sources)
 
 
 def new_button() -> str:
@@ -286,6 +232,60 @@ def take_reply(
         if names_one and (reply := _take_named(conn, conversation, message, now)) is not None:
             return reply
     return _take_words(conn, conversation, waiting, now, quiet, longest, only_last)
+
+
+def _ask(conn: Connection, turn: str, conversation: Conversation, question: Question, now: float) -> None:
+    """Queue the question's messages and add its row, which names the last of them: it has the buttons."""
+    source = f"approval:{question.id}"
+    outbox.put_reply(conn, conversation, source, question.draft, now, turn=turn, origin="question")
+    last = scalar(conn, "SELECT id FROM outbox WHERE source = ? ORDER BY part DESC LIMIT 1", source)
+    insert(
+        conn,
+        "approvals",
+        **{name: getattr(question, name) for name in _STORED},
+        **conversation.columns,
+        turn_id=turn,
+        choices=orjson.dumps(question.choices).decode(),
+        state="open",
+        outbox_id=last,
+        created_at=now,
+        due_at=now + ANSWER_SECONDS,
+    )
+
+
+def _find(conn: Connection, which: str, *parameters: object) -> tuple[Approval, ...]:
+    rows = conn.execute(f"{_APPROVALS} WHERE {which} ORDER BY o.seq", parameters)
+    return tuple(map(_approval, rows))
+
+
+def _console_choices(approval: Row) -> tuple[Choice, ...]:
+    """Return the choices of the console: a card too long for the chat has its yes only here."""
+    choices = ("yes", *orjson.loads(approval["choices"]).values())
+    return tuple(dict.fromkeys(choice for choice in choices if choice not in ASKS_AGAIN))
+
+
+def _settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
+    """Close a question with an answer, and let its turn go on."""
+    state: State = "expired" if choice in ASKS_AGAIN else "no" if choice == "no" else "yes"
+    answer = {"choice": choice, "answered_at": now, "answered_by": by}
+    update(conn, "approvals", "id = ? AND state = 'open'", approval["id"], state=state, **answer)
+    if choice == "always":
+        conn.execute(
+            "INSERT INTO standing_consents SELECT person_id, conversation_id, tool, tool_hash, ?"
+            " FROM approvals WHERE id = ? ON CONFLICT DO NOTHING",
+            (now, approval["id"]),
+        )
+    audit.record(conn, by, f"answered {choice}: {approval['tool'][:80]}", approval["id"], now)
+    _resume(conn, approval["turn_id"], now)
+
+
+def _resume(conn: Connection, turn: str, now: float) -> None:
+    update(conn, "turns", "id = ? AND state = 'parked'", turn, state="queued", due_at=now)
+
+
+def _approval(row: Row) -> Approval:
+    asked, sources = row["name"] or row["person_id"], tuple(row["taint"].splitlines())
+    return read_row(Approval, row, asked=asked, console_choices=_console_choices(row), sources=sources)
 
 
 def _waiting_messages(conn: Connection, conversation: str, read: Reader) -> list[_Message]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import Literal
 
 from app.llm.model import ToolCall
 from app.messages import JSON
@@ -88,10 +89,13 @@ async def authorize(
     own = own_addresses(turn.own_words, turn.found) if turn.sources else frozenset()
     guarded = await _refused_by_guards(turn, number, calls)
     decisions = Decisions(refused=_repeats(turn, number, calls, begun) | guarded)
-    asking = (
-        _needs_approval(turn, number, call, own, decisions, is_begun=call.id in begun) for call in calls
-    )
-    found = [one for one in asking if one is not None and one.call.id not in decisions.refused]
+    found: list[NeedsApproval] = []
+    for call in calls:
+        need = _needs_approval(turn, number, call, own, is_begun=call.id in begun)
+        if need == "engine asks":
+            decisions.must_ask.add(call.id)
+        elif need is not None and call.id not in decisions.refused:
+            found.append(need)
     if turn.services.settings.dry_run:
         decisions.must_ask.update(one.call.id for one in found)
     elif found:
@@ -118,6 +122,20 @@ async def park(turn: TurnContext, decisions: Decisions) -> None:
         lambda conn: approvals.park(conn, turn.id, where, decisions.questions, now, sources),
         then=lambda _: turn.services.sender.wake(where.person_id),
     )
+
+
+def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
+    """Identify a call by its tool and its checked arguments, however the model wrote them."""
+    try:
+        arguments: JSON = call.arguments if tool is None else tool.validate_args(call.arguments)
+    except Exception:  # whatever it is, the engine meets it too, and runs nothing
+        arguments = call.arguments
+    return call.name, arguments_hash(arguments)
+
+
+def arguments_hash(arguments: JSON) -> str:
+    """Return the sha256 of arguments in their canonical form."""
+    return sha256(_canonical(arguments).encode()).hexdigest()
 
 
 async def _refused_by_guards(
@@ -162,18 +180,12 @@ def _repeats(
 
 
 def _needs_approval(
-    turn: TurnContext,
-    number: int,
-    call: ToolCall,
-    own: frozenset[str],
-    decisions: Decisions,
-    *,
-    is_begun: bool,
-) -> NeedsApproval | None:
+    turn: TurnContext, number: int, call: ToolCall, own: frozenset[str], *, is_begun: bool
+) -> NeedsApproval | Literal["engine asks"] | None:
+    """Return the yes that a call needs, None if it needs none; where no card can be made, the engine asks."""
     tool = turn.tools.tool(call.name)
     if tool is None or (tool.audience == "owners" and not turn.person.is_owner):
-        decisions.must_ask.add(call.id)  # the engine does not know it, unless it is another one by then
-        return None
+        return "engine asks"  # which does not know it, unless it is another one by then
     if tool.harmless or tool.name not in turn.offered_by(number) or (is_begun and not tool.idempotent):
         return None
     always_asks = tool.card is not None or call_identity(tool, call) in turn.uncertain
@@ -185,8 +197,7 @@ def _needs_approval(
         arguments = tool.validate_args(call.arguments)
         tool.check(arguments, ToolContext(person=turn.person, chosen=turn.chosen_skills))
     except Exception:  # whatever it is, the engine meets it too, and answers for it
-        decisions.must_ask.add(call.id)
-        return None
+        return "engine asks"
     if not asks and not tool.destructive and not leads_elsewhere(arguments, own, tool.input_schema):
         return None  # text of others is in the prompt, but it led the call to no address of theirs
     return NeedsApproval(call, tool, arguments, once=always_asks or is_tainted)
@@ -254,20 +265,6 @@ async def _question(
         choices=buttons,
         draft=draft,
     )
-
-
-def call_identity(tool: Tool | None, call: ToolCall) -> UncertainCall:
-    """Identify a call by its tool and its checked arguments, however the model wrote them."""
-    try:
-        arguments: JSON = call.arguments if tool is None else tool.validate_args(call.arguments)
-    except Exception:  # whatever it is, the engine meets it too, and runs nothing
-        arguments = call.arguments
-    return call.name, arguments_hash(arguments)
-
-
-def arguments_hash(arguments: JSON) -> str:
-    """Return the sha256 of arguments in their canonical form."""
-    return sha256(_canonical(arguments).encode()).hexdigest()
 
 
 def _canonical(arguments: JSON) -> str:
