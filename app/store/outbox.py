@@ -168,63 +168,86 @@ def take(
     worker: int | None = None,
     statuses_by: float = 0.0,
 ) -> OutboxRow | float | None:
-    """Return a person's next row and mark it as on the wire by `worker`; rows go in order, one at a time.
+    """Return a person's next row, marked as on the wire; when to look again; or None if there is none.
 
-    Return when to look again if none may be sent yet, None if there is none. `sendable`: the origins that may
-    be sent now; None for all. While an echo waits, a person of the business may be answering, so only what is
-    sent in silence goes. A `worker` that asks waits for no outcome: a row that is marked as on the wire by it
-    was not sent, since the commit that marked it seemed to have failed. Until `statuses_by` nothing is sent
-    again: statuses that could not be written may still come.
+    - Rows go in order, one at a time.
+    - Only the origins in `sendable` may be sent now; None for all.
+    - While an echo waits, a person of the business may be answering, so only what is sent in silence goes.
+    - A row that `worker` itself marked was not sent: the commit that marked it seemed to have failed.
+    - Until `statuses_by` nothing is sent again: statuses that could not be written may still come.
     """
     if not _may_be_sent_to(conn, person, now):
         return None
+    row = _choose_row(conn, person, now, sendable, worker, statuses_by)
+    if row is None or isinstance(row, float):
+        return row
+    return _mark_sending(conn, _disclosing(conn, row, now), now, worker)
+
+
+def _choose_row(
+    conn: Connection,
+    person: str,
+    now: float,
+    sendable: Sequence[Origin] | None,
+    worker: int | None,
+    statuses_by: float,
+) -> Row | float | None:
+    """Return the row to be sent now, or when to look again; settle those before it that may not go."""
+    while (row := _next_unsent(conn, person, now, sendable)) is not None:
+        clock_set_back = not row["attempts"] and now < row["created_at"]
+        on_wire = row["sending_at"] is not None
+        due = max(row["due_at"], statuses_by) if row["attempts"] and not on_wire else row["due_at"]
+        if on_wire and worker is not None and row["worker"] == worker:
+            retry(conn, row["id"], now, row["code"], row["error"])
+        elif due > now and not clock_set_back:
+            return float(due)
+        elif on_wire:  # longer than a send may take
+            mark_unknown(conn, row["id"], row["error"], now)
+        elif row["state"] == "unknown" and row["resends"]:
+            update(conn, "outbox", "id = ?", row["id"], due_at=None, sending_at=None)
+            text = lazy(
+                "message {id} was sent twice without an answer: whether it arrived is not known", id=row["id"]
+            )
+            alerts.raise_alert(conn, "undelivered:unknown", text, now)
+        elif row["state"] == "held" and _window_closed(conn, row, now):
+            error = row["error"] or "the 24-hour window closed"
+            fail(conn, row["id"], row["code"] or WINDOW_CLOSED, error, now)
+        else:
+            return row
+    # sends that are on their way, for which an echo waits
+    settles: float | None = scalar(
+        conn,
+        f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
+        " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)",
+        person,
+    )
+    return settles
+
+
+def _next_unsent(conn: Connection, person: str, now: float, sendable: Sequence[Origin] | None) -> Row | None:
     may_be_sent = "TRUE"
     if sendable is not None:  # a row that was tried before was counted against the limits then
         listed = placeholders(sendable)
         may_be_sent = f"(origin IN ({listed}) OR (attempts > 0 AND state <> 'unknown'))"
     if exists(conn, "SELECT 1 FROM echoes WHERE person_id = ?", person):
         may_be_sent += f" AND {_IS_SENT_IN_SILENCE}"
-    while True:
-        row = conn.execute(
-            f"SELECT * FROM outbox WHERE person_id = ? AND {UNSENT} AND {may_be_sent}"
-            f" AND ({_IS_SENT_IN_SILENCE} OR conversation_id NOT IN ({SILENT}))"
-            " ORDER BY substr(source, 1, 11) = 'disclosure:' DESC, seq LIMIT 1",
-            (person, *(sendable or ()), now),
-        ).fetchone()
-        if row is None:  # sends that are on their way, for which an echo waits
-            settles = (
-                f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
-                " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)"
-            )
-            at: float | None = scalar(conn, settles, person)
-            return at
-        clock_set_back = not row["attempts"] and now < row["created_at"]
-        on_wire = row["sending_at"] is not None
-        if on_wire and worker is not None and row["worker"] == worker:
-            retry(conn, row["id"], now, row["code"], row["error"])
-            continue
-        due = max(row["due_at"], statuses_by) if row["attempts"] and not on_wire else row["due_at"]
-        if due > now and not clock_set_back:
-            return float(due)
-        if on_wire:  # longer than a send may take
-            mark_unknown(conn, row["id"], row["error"], now)
-            continue
-        if row["state"] == "unknown" and row["resends"]:
-            update(conn, "outbox", "id = ?", row["id"], due_at=None, sending_at=None)
-            text = lazy(
-                "message {id} was sent twice without an answer: whether it arrived is not known", id=row["id"]
-            )
-            alerts.raise_alert(conn, "undelivered:unknown", text, now)
-            continue
-        is_template = outgoing(row["payload"]).template is not None  # which needs no window
-        written = written_at(conn, row["conversation_id"]) or row["created_at"]
-        window_closed = bool(row["attempts"]) and not is_template and now > written + WINDOW_SECONDS
-        if row["state"] == "held" and window_closed:
-            error = row["error"] or "the 24-hour window closed"
-            fail(conn, row["id"], row["code"] or WINDOW_CLOSED, error, now)
-            continue
-        break
-    row = _disclosing(conn, row, now)
+    row: Row | None = conn.execute(
+        f"SELECT * FROM outbox WHERE person_id = ? AND {UNSENT} AND {may_be_sent}"
+        f" AND ({_IS_SENT_IN_SILENCE} OR conversation_id NOT IN ({SILENT}))"
+        " ORDER BY substr(source, 1, 11) = 'disclosure:' DESC, seq LIMIT 1",
+        (person, *(sendable or ()), now),
+    ).fetchone()
+    return row
+
+
+def _window_closed(conn: Connection, row: Row, now: float) -> bool:
+    if not row["attempts"] or outgoing(row["payload"]).template is not None:  # a template needs no window
+        return False
+    written = written_at(conn, row["conversation_id"]) or row["created_at"]
+    return bool(now > written + WINDOW_SECONDS)
+
+
+def _mark_sending(conn: Connection, row: Row, now: float, worker: int | None) -> OutboxRow:
     conn.execute(
         "UPDATE outbox SET state = CASE state WHEN 'ready' THEN 'sending' ELSE state END, sending_at = ?,"
         " attempts = attempts + 1, resends = CASE state WHEN 'unknown' THEN resends + 1 ELSE resends END,"
@@ -233,10 +256,10 @@ def take(
     )
     where = people.conversation_by_id(conn, row["conversation_id"])
     aliases = "SELECT kind, address FROM aliases WHERE person_id = ? ORDER BY created_at"
-    addresses = dict(conn.execute(aliases, (person,)).fetchall())
+    addresses = dict(conn.execute(aliases, (row["person_id"],)).fetchall())
     return OutboxRow(
         id=row["id"],
-        person_id=person,
+        person_id=row["person_id"],
         channel=where.channel,
         to=Address(addresses.get("phone", ""), addresses.get("user_id", ""), where.group),
         message=outgoing(row["payload"]),
