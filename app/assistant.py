@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import structlog
 
@@ -52,9 +52,6 @@ from app.turns.scheduler import TurnScheduler
 from app.turns.state import ToolContexts, TurnServices
 from app.turns.turn import TurnRunner
 
-if TYPE_CHECKING:  # they need the packages of PostgreSQL
-    from app.turns.jobs import ConversationJobs, HintPublisher
-
 log = structlog.get_logger(__name__)
 
 LANES_SECONDS = 4.0
@@ -80,11 +77,9 @@ class Assistant:
         self.look_again = look_again = asyncio.Event()  # set, it makes the sweep look now
         self.must_stop = asyncio.Event()
         self._runs_turns = settings.role != "web"
-        self.remote: HintPublisher | None = None
-        if not self._runs_turns:
+        if settings.on_postgres:  # which every role but "all" needs
             from app.turns import jobs
-
-            self.remote = jobs.HintPublisher(self.store, look_again)
+        self.remote = None if self._runs_turns else jobs.HintPublisher(self.store, look_again)
         self.hints: Wakeable = self.remote or self.sender
         sender = self.hints if wakes else _NoHints()
         self.realm: Realm = self.access.realm
@@ -121,16 +116,9 @@ class Assistant:
         self.abilities.add_scripts(ScriptRunner(self.abilities, self.sandbox, self.files, settings.data_dir))
         # The next message finds what was installed.
         self.servers.listeners.append(self.abilities.refresh_soon)
-        self.model: Model
+        self.model = self._model()
         if settings.has_model:
-            from app.llm.client import build_model
-
-            self.model = build_model(settings, self.files, self.store, self.metrics.model_answered)
             self.abilities.phrase_book.start(self.model, self.store)
-        else:
-            from app.llm.offline.model import OfflineModel
-
-            self.model = OfflineModel(self.abilities)
         self.summarizer = Summarizer(self.store, self.model, settings.daily_token_budget)
         self.health = Health(self.store, settings.missing_credentials, rates)
         self.health.watch(self.model, told_as=MODEL_AWAY)
@@ -155,48 +143,25 @@ class Assistant:
         )
         self.handovers = Handovers(settings, self.store, self.access, sender)
         self.knowledge = Knowledge(settings.knowledge_dir, self.files.documents)
-        self.contexts = ToolContexts(
-            self.store,
-            self.abilities,
-            Services(
-                search=ToolSearch(self.abilities),
-                installer=self.installs.skills,
-                servers=self.installs.servers,
-                history=self.history,
-                knowledge=self.knowledge,
-                admin=Introspection(settings, self.abilities, self.health),
-                files=self.files,
-                handover=self.handovers,
-                schedule=ScheduleService(self.store, self.reminders),
-                templates=TemplateSending(settings, self.store, self.realm, rates, self.hints),
-                speech=Speech(settings),
-                zones=TimeZones(self.store),
-            ),
-            self.transport,
-            int(settings.data_quota_mb * MEGABYTE),
-        )
+        self.contexts = self._contexts()
         services = TurnServices(
-            self.store,
-            self.model,
-            self.abilities,
-            self.channels,
-            self.profiles,
-            sender,
-            settings,
-            self._engine(_nobody_to_ask),
-            self.contexts,
-            self.media,
-            self.files,
-            built.limits,
-            look_again,
+            store=self.store,
+            model=self.model,
+            tools=self.abilities,
+            channels=self.channels,
+            profiles=self.profiles,
+            sender=sender,
+            settings=settings,
+            engine=self._engine(_nobody_to_ask),
+            contexts=self.contexts,
+            media=self.media,
+            files=self.files,
+            limits=built.limits,
+            look_again=look_again,
         )
         parts = (services, TurnRunner(services), AttachmentReader(services, build_transcriber(settings)))
-        self.carrier = TurnScheduler(*parts)
-        self.jobs: ConversationJobs | None = None
-        if settings.on_postgres:
-            from app.turns import jobs
-
-            self.carrier = self.jobs = jobs.ConversationJobs(*parts, self.must_stop)
+        self.jobs = jobs.ConversationJobs(*parts, self.must_stop) if settings.on_postgres else None
+        self.carrier = self.jobs or TurnScheduler(*parts)
         dry = ExecutionEngine(self.abilities.registry, services.engine.policy, dry_run=True)
         self.replay = partial(replay, replace(services, engine=dry))
         unasked = replace(services, engine=self._engine(refuse_confirmation))
@@ -227,6 +192,39 @@ class Assistant:
     def _engine(self, ask: Callable[[str, dict[str, JSON]], Awaitable[bool]]) -> ExecutionEngine:
         policy, told = ConfirmationPolicy(self.settings.confirmation_mode, ask), self.metrics.tool_called
         return ExecutionEngine(self.abilities.registry, policy, self.settings.dry_run, on_call=told)
+
+    def _model(self) -> Model:
+        if self.settings.has_model:
+            from app.llm.client import build_model
+
+            return build_model(self.settings, self.files, self.store, self.metrics.model_answered)
+        from app.llm.offline.model import OfflineModel
+
+        return OfflineModel(self.abilities)
+
+    def _contexts(self) -> ToolContexts:
+        return ToolContexts(
+            self.store,
+            self.abilities,
+            Services(
+                search=ToolSearch(self.abilities),
+                installer=self.installs.skills,
+                servers=self.installs.servers,
+                history=self.history,
+                knowledge=self.knowledge,
+                admin=Introspection(self.settings, self.abilities, self.health),
+                files=self.files,
+                handover=self.handovers,
+                schedule=ScheduleService(self.store, self.reminders),
+                templates=TemplateSending(
+                    self.settings, self.store, self.realm, self.message_rates, self.hints
+                ),
+                speech=Speech(self.settings),
+                zones=TimeZones(self.store),
+            ),
+            self.transport,
+            int(self.settings.data_quota_mb * MEGABYTE),
+        )
 
     async def start(self) -> None:
         """Open the database and go on with unfinished work; needs no network."""
