@@ -179,22 +179,22 @@ class _Reader:
         kinds, parts = self._by_kind.keys(), [piece for piece in self._found if piece.kind == "part"]
         once = [piece.kind for piece in self._found if piece.kind not in KINDS["may_come_again"]]
         one_day = [piece for piece in self._found if piece.kind in KINDS["one_day"]]
-        is_unclear = (
-            not kinds.isdisjoint(("nth_weekday", "habit", "shift")),  # later than what?
-            len({PARTS[piece.said.get("part", "noche")] for piece in parts}) > 1 and not self._clocks,
-            "tomorrow" in kinds and any("tonight" in piece.said for piece in parts),
-            len(once) > len(set(once)),
-            any(pair <= kinds for pair in NEVER_TOGETHER),
-            "lasting" in (self._said("span") or ())
-            and (self._clocks or len(kinds) > 1),  # so long it goes on
-            any(  # "the gas tomorrow at 10 and the light on the 5th"
-                later.kind == earlier.kind or later.start - earlier.end > _BESIDE
-                for earlier, later in pairwise(one_day)
-            ),
+        # "an hour later": than what?
+        is_vague = not kinds.isdisjoint(("nth_weekday", "habit", "shift"))
+        has_parts = len({PARTS[piece.said.get("part", "noche")] for piece in parts}) > 1 and not self._clocks
+        is_tonight_tomorrow = "tomorrow" in kinds and any("tonight" in piece.said for piece in parts)
+        is_told_twice = len(once) > len(set(once))
+        # "for an hour" says how long it goes on
+        lasts = "lasting" in (self._said("span") or ()) and (self._clocks or len(kinds) > 1)
+        # "the gas tomorrow at 10 and the light on the 5th"
+        are_apart = any(
+            later.kind == earlier.kind or later.start - earlier.end > _BESIDE
+            for earlier, later in pairwise(one_day)
         )
-        reading = (
-            Reading(problem="unclear") if any(is_unclear) else self._first()
-        )  # better than the half of it
+        contradicts = any(pair <= kinds for pair in NEVER_TOGETHER)
+        if is_vague or has_parts or is_tonight_tomorrow or is_told_twice or lasts or are_apart or contradicts:
+            return Reading(problem="unclear")  # better than the half of it
+        reading = self._first()
         repeats = reading.when is not None and reading.when.rule
         if ("span" in kinds and repeats) or (len(self._days) > 1 and not repeats):
             return Reading(problem="unclear")  # how long it goes on; one of several days
