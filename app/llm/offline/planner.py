@@ -436,9 +436,8 @@ class Planner:
         has_to = reading.words and WORDS["has_to"].intersection(words(text))
         told = is_reminder and WORDS["was_said"].intersection(words(text)[:3])  # "… what I told you"
         is_soon = reading.kinds & _SOON
-        is_part = (
-            fit is not None and fit.template.points and _AMOUNT.fullmatch(text)
-        )  # "change it to 10 eggs"
+        # "change it to 10 eggs"
+        is_part = fit is not None and fit.template.points and _AMOUNT.fullmatch(text)
         if (begins and len(words(text)) < _FEW_WORDS) or told or is_soon or has_to or is_part:
             return False  # "remember that I have to call Ana at 5"
         return guard.is_text(text, is_alone=is_alone) and not self._is_whole(text) and not any(orders)
