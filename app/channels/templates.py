@@ -162,8 +162,11 @@ class TemplateSending:
 
     async def send(self, arguments: Mapping[str, JSON], context: ToolContext) -> str:
         """Queue the message and return its words. Raises RecadoError."""
-        message, now, to = await self._filled(arguments), time.time(), str(arguments["to"])
-        draft, source = Draft(message.text, (message,)), f"api:template:{context.idempotency_key}"
+        message = await self._filled(arguments)
+        to = str(arguments["to"])
+        source = f"api:template:{context.idempotency_key}"
+        draft = Draft(message.text, (message,))
+        now = time.time()
         queued = self._store.tx(
             lambda conn: outbox.put_for(conn, self._realm, to, source, draft, now), then=self._sender.wake
         )

@@ -46,7 +46,8 @@ async def run_calls(
     it was agreed to: they are authorized again.
     """
     run = partial(_run_one, turn, number, begun, decisions)
-    services, results = turn.services, dict[str, CallResult | None]()
+    services = turn.services
+    results: dict[str, CallResult | None] = {}
     due = [call for call in calls if call.id not in decisions.laid_aside]
     first = [call for call in due if (tool := services.tools.tool(call.name)) and tool.changes_person]
     together = [call for call in due if call not in first]
@@ -110,7 +111,8 @@ class CallRecorder(Recorder, ABC):
         """Keep a result and return what was kept; it is marked `outside` if the store gave text of others."""
         if self.store is not None and self.store.read_outside:
             result = result.with_meta(outside=True)
-        text, day = result.to_json(), statistics.day_of(time.time())
+        text = result.to_json()
+        day = statistics.day_of(time.time())
 
         def write(conn: Connection) -> ToolResult:
             kept, said = result, text
@@ -178,12 +180,15 @@ class _Recorder(CallRecorder):
             result = await self._keep_files(result)
         written = await super().result(result, tool, seconds)
         if self._is_doubtful(written):
-            change = self._turn.uncertain.add if is_unknown(written) else self._turn.uncertain.discard
-            change(self.identity)
+            if is_unknown(written):
+                self._turn.uncertain.add(self.identity)
+            else:
+                self._turn.uncertain.discard(self.identity)
         return written
 
     def _write_result(self, conn: Connection, result: ToolResult, text: str) -> None:
-        tools, searches = self._turn.tools, self.tool is not None and self.tool.permits_addresses
+        tools = self._turn.tools
+        searches = self.tool is not None and self.tool.permits_addresses
         is_bundled = tools.is_bundled(self._name)
         facts = CallResult.of(self._name, result, text, bundled=is_bundled)
         # the answer to the name of a tool that was not offered is ours, as is why one of our own failed
