@@ -216,11 +216,14 @@ class Introspection:
         skill = self._catalog.skill(name)
         if skill is None:
             return None
+        origin = "the release" if skill.bundled else "a folder here"
+        if skill.installed:
+            origin = "installed"
         return {
             "name": skill.name,
             "description": skill.description,
             "folder": skill.folder.name,
-            "origin": "installed" if skill.installed else "the release" if skill.bundled else "a folder here",
+            "origin": origin,
             "audience": skill.audience,
             "available": skill.available,
             "reason": skill.reason or skill.aside or skill.unrun,

@@ -266,7 +266,9 @@ def _console_choices(approval: Row) -> tuple[Choice, ...]:
 
 def _settle(conn: Connection, approval: Row, choice: Choice, by: str, now: float) -> None:
     """Close a question with an answer, and let its turn go on."""
-    state: State = "expired" if choice in ASKS_AGAIN else "no" if choice == "no" else "yes"
+    state: State = "no" if choice == "no" else "yes"
+    if choice in ASKS_AGAIN:
+        state = "expired"
     answer = {"choice": choice, "answered_at": now, "answered_by": by}
     update(conn, "approvals", "id = ? AND state = 'open'", approval["id"], state=state, **answer)
     if choice == "always":
