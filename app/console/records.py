@@ -13,7 +13,7 @@ from fastapi import Request, Response
 from app.console.site import Fields, Language, PageNumber, Site, Values, back
 from app.errors import RecadoError
 from app.i18n import lazy, say
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.ops.logs import recent_lines
 from app.schedule.wording import rule_text
 from app.settings import Settings
@@ -148,9 +148,12 @@ def _bars(
 
 def _part(part: JSON) -> dict[str, Any]:
     """Return a message of a prompt, or the list of tools: whose it is, how long, and as it can be read."""
-    is_message = isinstance(part, dict) and isinstance(part.get("role"), str)
-    role = part["role"] if is_message else next(iter(part), "") if isinstance(part, dict) else ""
-    text = part.get("content") if is_message and len(part) == 2 else None
+    fields = mapping(part)
+    role = fields.get("role")
+    is_message = isinstance(role, str)
+    if not is_message:
+        role = next(iter(fields), "")
+    text = fields.get("content") if is_message and len(fields) == 2 else None
     text = text if isinstance(text, str) else json.dumps(part, ensure_ascii=False, indent=1)
     return {"role": str(role), "characters": len(text), "text": text[:PART_SHOWN]}
 

@@ -148,18 +148,25 @@ class Site:
         text, form = said(told, language_of(request)), getattr(request.state, "form", {})
         about = {"field": getattr(error, "field", ""), "action": request.url.path}
         request.state.refusal = about | {"text": text, "form": form}  # the form as it was typed
-        page, _, query = form.get("page", "").partition("?")
+        shown = await self._show_form_again(request, form.get("page", ""))
+        if shown is None:
+            return self.render(request, "problem.html", status)
+        shown.status_code = status
+        return shown
+
+    async def _show_form_again(self, request: Request, address: str) -> HTMLResponse | None:
+        """Return the page of a refused form; None if it was sent from none, or the page is gone too."""
+        page, _, query = address.partition("?")
         scope = {**request.scope, "method": "GET", "path": page, "query_string": query.encode()}
         for route in self.router.routes:
             match, found = route.matches(scope)
             if match is Match.FULL and isinstance(route, APIRoute):
-                with suppress(RecadoError, HTTPException, RequestValidationError):  # the page is gone too
+                with suppress(RecadoError, HTTPException, RequestValidationError):
                     shown = await route.get_route_handler()(Request({**scope, **found}, request.receive))
                     if isinstance(shown, HTMLResponse):
-                        shown.status_code = status
-                        shown.headers.update(_WHOLE | {"HX-Replace-Url": quote(form["page"], "/?&=%+")})
+                        shown.headers.update(_WHOLE | {"HX-Replace-Url": quote(address, "/?&=%+")})
                         return shown
-        return self.render(request, "problem.html", status)
+        return None
 
     async def check(self, *parts: str) -> list[Finding]:
         """Return what the doctor finds about these parts, or about every part if none is given."""
@@ -320,7 +327,9 @@ async def _form(
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise HTTPException(403, lazy("this form was sent by a page of another site"))
     may_upload = is_signed_in and request.headers.get("content-type", "").startswith("multipart/form-data")
-    most = UPLOAD_BYTES if may_upload else FORM_BYTES if is_signed_in else SIGN_IN_BYTES
+    most = FORM_BYTES if is_signed_in else SIGN_IN_BYTES
+    if may_upload:
+        most = UPLOAD_BYTES
     limited = Request(request.scope, bounded_receive(request.receive, most))
     if not may_upload:
         await limited.body()  # one that is too large is refused as such, whatever else is wrong with it
