@@ -43,54 +43,42 @@ _KINDS = {"integer": "number", "number": "number", "boolean": "choice", "string"
 
 def add_abilities(site: Site) -> None:
     """Add the pages of skills and servers."""
-    router, assistant = site.router, site.assistant
-    catalog, servers, installs = assistant.abilities, assistant.servers, assistant.installs
+    assistant = site.assistant
     installing = Installing(assistant)
-
-    def server(name: str) -> dict[str, Any]:
-        report: dict[str, Any] = assistant.configuration.report(servers.states())
-        found = next((row for row in report["servers"] if row["name"] == name), None)
-        if found is None:
-            raise RecadoError(lazy("there is no server {name}", name=name[:100]))
-        return dict(found)
-
-    def tool(name: str) -> Tool:
-        found = next((one for one in assistant.console_calls.tools if one.name == name), None)
-        if found is None:
-            raise RecadoError(lazy("{name} is no tool that can be tried here", name=name[:100]))
-        return found
-
-    def tool_page(request: Request, one: Tool, **values: Any) -> Response:
-        """Show the form to try a tool, with what pressing its button agrees to."""
-        sentences, asks = catalog.sentences(one), None
-        if one.sensitive or one.destructive or assistant.settings.confirmation_mode == "confirm-all":
-            asks = sentences.question(language_of(request), {}) if sentences else ""
-            asks = re.sub(r"\{\w+\}", "…", asks)
-        fields = fields_of(one.input_schema)
-        return site.render(request, "tool.html", tool=one, fields=fields, asks=asks, **values)
-
-    async def entry_named(name: str) -> Entry:
-        entry = await installs.servers.directory.get(name)
-        if entry is None:
-            raise RecadoError(lazy("the directory has no server {name}", name=name[:100]))
-        return entry
 
     @site.page(HERE, "abilities.html")
     async def abilities(request: Request) -> Values:
         def rows(conn: Connection) -> Values:
             since = statistics.day_of(time.time() - STATISTICS_SECONDS)
-            aside = {alert.code: alert.text for alert in alerts.open_alerts(conn)}
+            of_skills = [one for one in alerts.open_alerts(conn) if one.code.startswith("skill:")]
             return {
                 "figures": {one.tool: one for one in statistics.tool_figures(conn, since)},
-                "aside": {code.split(":")[1]: text for code, text in aside.items() if code[:6] == "skill:"},
+                "aside": {one.code.split(":")[1]: one.text for one in of_skills},
             }
 
         skills = sorted(assistant.skills.skills, key=lambda one: one.bundled)
         return await site.store.read(rows) | {
             "skills": [(one, assistant.switches.of(one.name)) for one in skills],
-            "servers": assistant.configuration.report(servers.states()),
+            "servers": assistant.configuration.report(assistant.servers.states()),
             "running": [one for one in installing.installs.values() if one.state == "running"],
         }
+
+    _add_search(site)
+    _add_installs(site, installing)
+    _add_servers(site)
+    _add_skills(site)
+    _add_tool_form(site)
+
+
+def _add_search(site: Site) -> None:
+    """Add the pages that lead to the card of a server or a skill."""
+    installs = site.assistant.installs
+
+    async def find_entry(name: str) -> Entry:
+        entry = await installs.servers.directory.get(name)
+        if entry is None:
+            raise RecadoError(lazy("the directory has no server {name}", name=name[:100]))
+        return entry
 
     @site.page(f"{HERE}/find", "find.html")
     async def find(request: Request, language: Language, words: Words = "") -> Values:
@@ -104,16 +92,16 @@ def add_abilities(site: Site) -> None:
         return {"entries": listed, "words": words, "trouble": trouble}
 
     @site.page(f"{HERE}/entry", "entry.html")
-    async def entry(request: Request, name: str) -> Values:
+    async def entry_form(request: Request, name: str) -> Values:
         """Return a server of the directory, and the values that its form asks for."""
-        found = await entry_named(name)
+        found = await find_entry(name)
         inputs = [one for one in found.inputs.values() if not one.secret]
         return {"entry": found, "inputs": inputs, "prefix": PREFIX}
 
-    @router.post(f"{HERE}/entry")
-    async def plan(request: Request, language: Language, form: Fields) -> Response:
+    @site.router.post(f"{HERE}/entry")
+    async def propose_server(request: Request, language: Language, form: Fields) -> Response:
         """Show the card of a server with the values of its form."""
-        found = await entry_named(form.get("name", ""))
+        found = await find_entry(form.get("name", ""))
         values = {name.removeprefix(PREFIX): text for name, text in form.items() if name.startswith(PREFIX)}
         given = {name: text for name, text in values.items() if text}
         network = False if form.get("offline") else None
@@ -123,8 +111,8 @@ def add_abilities(site: Site) -> None:
             raise RecadoError(in_words(language, error)) from error
         return await card(request, "server", made)
 
-    @router.post(f"{HERE}/skill")
-    async def skill(request: Request, language: Language, form: Fields) -> Response:
+    @site.router.post(f"{HERE}/skill")
+    async def propose_skill(request: Request, language: Language, form: Fields) -> Response:
         """Fetch the skill at an address, and show its card."""
         address = form.get("address", "").strip()
         try:
@@ -137,7 +125,11 @@ def add_abilities(site: Site) -> None:
         text = await asyncio.to_thread(installs.writer.whole, language_of(request), made)
         return site.render(request, "card.html", kind=kind, made=made, text=text, address=address)
 
-    @router.post(f"{HERE}/install")
+
+def _add_installs(site: Site, installing: "Installing") -> None:
+    """Add the install that a card leads to, and the page of its progress."""
+
+    @site.router.post(f"{HERE}/install")
     async def install(request: Request, language: Language, form: Fields) -> Response:
         """Begin the install that the card showed."""
         kind: Kind = "server" if form.get("kind") == "server" else "skill"
@@ -153,13 +145,26 @@ def add_abilities(site: Site) -> None:
             raise RecadoError(lazy("this install was too long ago: see the list of abilities"))
         return {"install": installing.installs[id]}
 
+
+def _add_servers(site: Site) -> None:
+    """Add the page of a server, its secrets and its switches."""
+    assistant = site.assistant
+    servers = assistant.servers
+
+    def find_server(name: str) -> dict[str, Any]:
+        report: dict[str, Any] = assistant.configuration.report(servers.states())
+        found = next((row for row in report["servers"] if row["name"] == name), None)
+        if found is None:
+            raise RecadoError(lazy("there is no server {name}", name=name[:100]))
+        return dict(found)
+
     @site.page(f"{HERE}/servers/{{name}}", "server.html")
     async def one_server(request: Request, name: str) -> Values:
         """Return a server with its tools, and what it lacks."""
-        found, tools = server(name), {one.name: one for one in assistant.console_calls.tools}
+        found, tools = find_server(name), {one.name: one for one in assistant.console_calls.tools}
         return {"server": found, "tools": [tools.get(each) for each in found["tools"]]}
 
-    @router.post(f"{HERE}/servers/{{name}}/secret")
+    @site.router.post(f"{HERE}/servers/{{name}}/secret")
     async def secret(form: Fields, name: str) -> Response:
         """Keep a secret for a server, which is started anew with it."""
         state = next((one for one in servers.states() if one.name == name), None)
@@ -171,12 +176,12 @@ def add_abilities(site: Site) -> None:
         await servers.refresh()
         return back(f"{HERE}/servers/{name}")
 
-    @router.post(f"{HERE}/servers/{{name:path}}/{{action}}")
+    @site.router.post(f"{HERE}/servers/{{name:path}}/{{action}}")
     async def change_server(name: str, action: Change) -> Response:
         """Turn a server on or off, keep it for owners, or remove one that was installed."""
-        path, found = assistant.configuration.path, server(name)
+        path, found = assistant.configuration.path, find_server(name)
         if action == "remove":
-            await installs.servers.installer.remove(name)
+            await assistant.installs.servers.installer.remove(name)
         elif found["origin"] == "skill":
             raise RecadoError(lazy("this server belongs to a skill: turn that one off"))
         elif action in ("on", "off"):
@@ -187,29 +192,54 @@ def add_abilities(site: Site) -> None:
         await servers.refresh()
         return back(HERE)
 
-    @router.post(f"{HERE}/skills/{{name:path}}/{{action}}")
+
+def _add_skills(site: Site) -> None:
+    """Add the switches of a skill."""
+    assistant = site.assistant
+
+    @site.router.post(f"{HERE}/skills/{{name:path}}/{{action}}")
     async def change_skill(name: str, action: Change) -> Response:
         """Turn a skill on or off, keep it for owners, or remove one that was installed."""
         if assistant.skills.skill(name) is None:
             raise RecadoError(lazy("there is no skill {name}", name=name[:100]))
         if action == "remove":
-            await installs.skills.installer.remove(name)
+            await assistant.installs.skills.installer.remove(name)
         else:
             before = assistant.switches.of(name)
             field = "off" if action in ("on", "off") else "owners_only"
             switch = before.model_copy(update={field: action in ("off", "owners")})
             await asyncio.to_thread(assistant.switches.put, name, switch)
-        await catalog.refresh()
+        await assistant.abilities.refresh()
         return back(HERE)
 
-    @router.get(f"{HERE}/tools/{{name}}")
-    async def try_form(request: Request, name: str) -> Response:
-        return tool_page(request, tool(name))
 
-    @router.post(f"{HERE}/tools/{{name}}")
+def _add_tool_form(site: Site) -> None:
+    """Add the page to try a tool on."""
+    assistant = site.assistant
+
+    def find_tool(name: str) -> Tool:
+        found = next((one for one in assistant.console_calls.tools if one.name == name), None)
+        if found is None:
+            raise RecadoError(lazy("{name} is no tool that can be tried here", name=name[:100]))
+        return found
+
+    def tool_page(request: Request, one: Tool, **values: Any) -> Response:
+        """Show the form, with what pressing its button agrees to."""
+        sentences, asks = assistant.abilities.sentences(one), None
+        if one.sensitive or one.destructive or assistant.settings.confirmation_mode == "confirm-all":
+            asks = sentences.question(language_of(request), {}) if sentences else ""
+            asks = re.sub(r"\{\w+\}", "…", asks)
+        fields = fields_of(one.input_schema)
+        return site.render(request, "tool.html", tool=one, fields=fields, asks=asks, **values)
+
+    @site.router.get(f"{HERE}/tools/{{name}}")
+    async def try_form(request: Request, name: str) -> Response:
+        return tool_page(request, find_tool(name))
+
+    @site.router.post(f"{HERE}/tools/{{name}}")
     async def try_tool(request: Request, form: Fields, name: str) -> Response:
         """Call a tool in the owner's name, and show its result."""
-        one = tool(name)
+        one = find_tool(name)
         result = await assistant.console_calls.call(name, arguments_of(one.input_schema, form))
         if result.error is not None and result.meta.get("invalid_arguments"):
             fault = result.error.message
