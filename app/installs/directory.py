@@ -33,6 +33,14 @@ from app.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
+
+class RegistryError(InstallError):
+    """A registry that did not answer a question; the text says why, without its address."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("REGISTRY_AWAY", text)
+
+
 FRESH_SECONDS = 6 * 3600
 OVERLAP_SECONDS = 3600  # by how much our clock may be ahead of the registry's
 FIRST_SECONDS = 25.0  # how long a search waits for the first list
@@ -43,19 +51,6 @@ ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of an
 MAX_CHOICES = 8  # servers that a person chooses from
 # Shares of the best one's score: below the first an entry is no answer, above the second about as good.
 _WORTH, _CLOSE = 0.3, 0.7
-_PROJECT_NAMESPACES = ("io.modelcontextprotocol", "io.github.modelcontextprotocol")
-# Words that say of a name no more than that it is a server's.
-_SERVER_WORDS = spaced("mcp server servers servidor servidores")
-# Words that people search with and every entry answers to.
-_SEARCH_NOISE = _SERVER_WORDS | spaced(
-    """
-    install instala instalar instale instalame agrega agregar adiciona adicionar add conecta conectar connect
-    busca buscar search procura procurar encontrar find
-    herramienta herramientas ferramenta ferramentas tool tools
-    """
-)
-_AROUND = " \t\n`*_“”\"'.,;:¿?¡!"
-_TOPICS = Path(__file__).with_name("topics.txt")
 
 PAGE_ENTRIES = 100  # the API's own limit
 MAX_PAGES = 200
@@ -63,39 +58,6 @@ PAGE_SECONDS = 30.0
 PAGE_BYTES = 4 * 1024 * 1024
 ONE_SECONDS = 5.0
 ONE_BYTES = 256 * 1024
-ENTRY_BYTES = 64 * 1024
-BUSY_SECONDS = 10.0
-_SHORTEST_BEGINNING = 4
-_VERSION = 3
-# A namespace in front of a name, or alone: it says who publishes a server, not what it is for.
-_NAMESPACE = re.compile(r"\b(?:(?:io|com|org|net|dev|ai|app|co|me|sh)(?:\.[a-z0-9-]+)+/?)", re.IGNORECASE)
-_TABLES = """
-CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL);
-CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, title, description, publisher);
-CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
-"""
-_KEEP = (
-    "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
-)
-_INDEX = "INSERT INTO stems (rowid, own_name, title, description, publisher) VALUES (?, ?, ?, ?, ?)"
-_FIND = (
-    "SELECT e.raw, -bm25(stems, 3, 2, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
-    " WHERE stems MATCH ? ORDER BY score DESC, e.name LIMIT ?"
-)
-# Smithery's names in the registry's form: exa is ai.smithery/exa, ana/clock is ai.smithery.ana/clock.
-SMITHERY = "ai.smithery"
-SMITHERY_BYTES = 1024 * 1024
-MAX_HOSTED = 3  # of the servers that a search finds
-_OWNER, _OWN = "([A-Za-z0-9-]{1,60})", "([A-Za-z0-9._-]{1,100})"
-_QUALIFIED = re.compile(rf"(?:@?{_OWNER}/)?{_OWN}")
-_SMITHERY_NAME = re.compile(rf"{re.escape(SMITHERY)}(?:\.{_OWNER})?/{_OWN}")
-
-
-class RegistryError(InstallError):
-    """A registry that did not answer a question; the text says why, without its address."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__("REGISTRY_AWAY", text)
 
 
 class Directory:
@@ -212,7 +174,9 @@ class Directory:
 
         https://github.com/modelcontextprotocol/registry, v0.1.
         """
-        began, since, cursor = self._clock(), "", ""
+        began = self._clock()
+        since = ""
+        cursor = ""
         try:
             if (synced_at := await self.synced_at()) is not None:
                 oldest = datetime.fromtimestamp(synced_at - OVERLAP_SECONDS, UTC)
@@ -235,6 +199,9 @@ class Directory:
         except RegistryError as error:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
+
+
+_AROUND = " \t\n`*_“”\"'.,;:¿?¡!"
 
 
 async def resolve(directory: Directory, said: str) -> Entry | list[Entry]:
@@ -263,6 +230,20 @@ def resolve_local(said: str, names: Iterable[str]) -> str:
     return alike[0] if len(alike) == 1 else ""
 
 
+# Words that say of a name no more than that it is a server's.
+_SERVER_WORDS = spaced("mcp server servers servidor servidores")
+# Words that people search with and every entry answers to.
+_SEARCH_NOISE = _SERVER_WORDS | spaced(
+    """
+    install instala instalar instale instalame agrega agregar adiciona adicionar add conecta conectar connect
+    busca buscar search procura procurar encontrar find
+    herramienta herramientas ferramenta ferramentas tool tools
+    """
+)
+# A namespace in front of a name, or alone: it says who publishes a server, not what it is for.
+_NAMESPACE = re.compile(r"\b(?:(?:io|com|org|net|dev|ai|app|co|me|sh)(?:\.[a-z0-9-]+)+/?)", re.IGNORECASE)
+
+
 def _search_words(query: str) -> list[str]:
     """Return the words that a search or a name is about; all of them if it is about servers as such."""
     said = words(_NAMESPACE.sub(" ", query.lower()))  # GitHub is one word
@@ -276,6 +257,9 @@ def _with_topics(said: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*listed, *topics]))
 
 
+_PROJECT_NAMESPACES = ("io.modelcontextprotocol", "io.github.modelcontextprotocol")
+
+
 def _distance(entry: Entry, wanted: frozenset[str]) -> int:
     """Rate how far a name is from the wanted words.
 
@@ -287,6 +271,9 @@ def _distance(entry: Entry, wanted: frozenset[str]) -> int:
         return 3 if wanted.isdisjoint(called) else 2
     is_the_projects = entry.namespace.lower() in _PROJECT_NAMESPACES
     return 0 if is_the_projects or entry.publisher.lower() in wanted else 1
+
+
+_TOPICS = Path(__file__).with_name("topics.txt")
 
 
 class _Topic(NamedTuple):
@@ -359,6 +346,25 @@ class _Api:
             return answer.json()
         except ValueError as error:
             raise RegistryError(f"{self.name} answered something that is not JSON") from error
+
+
+ENTRY_BYTES = 64 * 1024
+BUSY_SECONDS = 10.0
+_SHORTEST_BEGINNING = 4
+_VERSION = 3
+_TABLES = """
+CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, title, description, publisher);
+CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
+"""
+_KEEP = (
+    "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
+)
+_INDEX = "INSERT INTO stems (rowid, own_name, title, description, publisher) VALUES (?, ?, ?, ?, ?)"
+_FIND = (
+    "SELECT e.raw, -bm25(stems, 3, 2, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
+    " WHERE stems MATCH ? ORDER BY score DESC, e.name LIMIT ?"
+)
 
 
 class _Mirror:
@@ -438,6 +444,15 @@ class _Mirror:
         except sqlite3.DatabaseError as error:
             self._path.unlink(missing_ok=True)
             raise RegistryError("the list of servers was damaged, and is fetched anew: ask again") from error
+
+
+# Smithery's names in the registry's form: exa is ai.smithery/exa, ana/clock is ai.smithery.ana/clock.
+SMITHERY = "ai.smithery"
+SMITHERY_BYTES = 1024 * 1024
+MAX_HOSTED = 3  # of the servers that a search finds
+_OWNER, _OWN = "([A-Za-z0-9-]{1,60})", "([A-Za-z0-9._-]{1,100})"
+_QUALIFIED = re.compile(rf"(?:@?{_OWNER}/)?{_OWN}")
+_SMITHERY_NAME = re.compile(rf"{re.escape(SMITHERY)}(?:\.{_OWNER})?/{_OWN}")
 
 
 class _Smithery:
