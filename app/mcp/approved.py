@@ -67,7 +67,7 @@ class InstalledServer:
     description: str = ""
 
 
-_RECORD = TypeAdapter(InstalledServer)
+_RECORDS = TypeAdapter(InstalledServer)
 
 
 def home_of(data_dir: Path, name: str) -> Path:
@@ -93,7 +93,7 @@ def read_record(data_dir: Path, name: str) -> InstalledServer | None:
     """Return a server's record; None if there is none or, with a line in the log, it cannot be read."""
     path = home_of(data_dir, name) / RECORD
     try:
-        record = _RECORD.validate_json(read_regular(path))
+        record = _RECORDS.validate_json(read_regular(path))
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
@@ -106,7 +106,7 @@ def read_record(data_dir: Path, name: str) -> InstalledServer | None:
 
 def to_json(record: InstalledServer) -> str:
     """Return the record as it is kept."""
-    return _RECORD.dump_json(record).decode()
+    return _RECORDS.dump_json(record).decode()
 
 
 def entry_of(record: InstalledServer) -> dict[str, JSON]:
@@ -255,11 +255,11 @@ class Pins:
             if self._is_trial and not self.fault:
                 return Comparison(tuple(raws))
             pinned = {}
-        hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
+        pinned_hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
         approved, held_back = [], []
         for raw in raws:
             name = raw["name"]
-            if hashes.get(name) == definition_hash(raw):
+            if pinned_hashes.get(name) == definition_hash(raw):
                 approved.append(raw)
             else:
                 held_back.append(HeldBack(name, after=raw, before=pinned.get(name)))

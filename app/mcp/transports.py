@@ -41,7 +41,6 @@ _COUNTED_BYTES = 16 * 1024
 # Error codes of our own beside TOO_LONG: the request was never sent, the connection broke meanwhile.
 NOT_SENT, BROKEN = -32090, -32091
 
-
 GRACE_SECONDS = 2.0
 END_SECONDS = 0.5  # in which the output of a program that died ends
 MAX_UNREAD = 500  # messages that may wait until the server reads them: mostly answers to what it asks
