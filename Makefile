@@ -46,7 +46,7 @@ format: $(VENV)/installed-check
 	$(BIN)/ruff check --fix
 
 # Figures beside their baselines, all in one run: see docs/performance.md.
-bench: $(VENV)/installed-bench
+bench: $(VENV)/installed-test $(VENV)/installed-bench
 	$(BIN)/python -m bench $(BENCH)
 
 # How well tools are found, on the messages in bench/routing and public sets: see docs/routing.md.

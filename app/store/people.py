@@ -245,7 +245,8 @@ def listing(conn: Connection) -> list[PersonLine]:
 
 def frozen(conn: Connection) -> list[PersonLine]:
     """Return the people who wait to be confirmed."""
-    return [one for one in listing(conn) if one.frozen]
+    rows = conn.execute("SELECT id, name, role, access, frozen, realm FROM people WHERE frozen <> ''")
+    return [PersonLine(names=by_id(conn, row["id"]).names, **row) for row in rows.fetchall()]
 
 
 async def languages(store: Database) -> set[str]:
