@@ -99,10 +99,9 @@ def _lacks_day(planner: Planner, said: str, step: Step, last: PastCall) -> bool:
     """Tell whether "and … at 11" may be of the day that was named just before."""
     when = planner.reader.when(str(step.arguments.get("when", "")))
     is_added = words(said)[:1] in (["y"], ["e"], ["and"]) and last.changed
-    before = (
-        planner.reader.when(str(last.arguments.get("when", ""))).kinds - KINDS["hour"] - {"today", "span"}
-    )
-    return is_added and bool(when.kinds and before) and when.kinds <= KINDS["hour"]
+    before = planner.reader.when(str(last.arguments.get("when", "")))
+    named_day = before.kinds - KINDS["hour"] - {"today", "span"}
+    return is_added and bool(when.kinds and named_day) and when.kinds <= KINDS["hour"]
 
 
 def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
