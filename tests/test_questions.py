@@ -9,6 +9,7 @@ import pytest
 
 from tests.chaos.machine import dial, injected, resident
 from tests.chaos.wire import Fault, Wire
+from tests.console.test_pages import Browser
 from tests.mailer import ANA, asked, calling, drop_mailer, marks, park_more, press, questions, told
 from tests.standins import mcp_server
 from tests.standins.model import calls, last_user_text, results, routed
@@ -299,9 +300,9 @@ def test_a_question_that_was_stopped_still_quotes_others_when_it_is_found_in_the
     told(graph, person, '"ok":true')
     graph.say(person, "two")
     asked(graph, person, 2)
-    listed = town.server.recado("approvals", "list")
-    assert "MALLORY" in listed
-    assert "text that is not yours: what mailer answered" in listed
+    shown = Browser(town.server).page("/console/decisions")
+    assert "MALLORY" in shown
+    assert "text that is not yours: what mailer answered" in shown
     graph.say(person, "/stop")
     told(graph, person, "Stopped")
     graph.say(person, "three")

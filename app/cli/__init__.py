@@ -17,7 +17,7 @@ _MODULES = {
     "app.cli.setup": ("setup",),
     "app.cli.chat": ("chat",),
     "app.doctor": ("doctor",),
-    "app.cli.people": ("people", "approvals", "export", "erase"),
+    "app.cli.people": ("people", "export", "erase"),
     "app.cli.skills": ("skills",),
     "app.cli.mcp": ("mcp",),
     "app.cli.trace": ("catalog", "route", "trace", "usage", "audit"),

@@ -1,4 +1,4 @@
-"""`recado people`, `approvals`, `export` and `erase`: who may talk, what is asked, and what is kept."""
+"""`recado people`, `export` and `erase`: who may talk, and what is kept."""
 
 import asyncio
 import io
@@ -19,7 +19,7 @@ from app.channels.access import access_rules
 from app.channels.whatsapp.channel import invitation_link
 from app.cli.database import open_database, read_records
 from app.cli.output import command_settings, group, moment, show, show_table
-from app.cli.server import ask_or_write, find_server, needed_server
+from app.cli.server import ask_or_write, find_server
 from app.errors import RecadoError
 from app.i18n import program
 from app.messages import JSON
@@ -31,19 +31,15 @@ from app.store.database import Connection
 from app.store.ownership import invite as make_invitation
 from app.store.people import PersonLine
 from app.store.personal_data import ErasedPerson, PersonFolders
-from app.text import visible
 
 commands = group()
 people_commands = group(help="Who may talk, and who owns.")
-approvals_commands = group(help="Questions that wait for an answer.")
 commands.add_typer(people_commands, name="people")
-commands.add_typer(approvals_commands, name="approvals")
 
 Phone = Annotated[str, typer.Argument(help="A number with its country code, or a WhatsApp user id.")]
 Person = Annotated[
     str, typer.Argument(help="A number with its country code, a WhatsApp user id, or our own id of them.")
 ]
-Question = Annotated[str, typer.Argument(metavar="ID", help="As `recado approvals list` shows it.")]
 
 ERASE_SECONDS = 120.0
 _DONE = {"allow": "may talk now", "block": "is blocked", "owner": "is an owner now"}
@@ -267,33 +263,3 @@ def _files(settings: Settings, person: str) -> dict[str, Path]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     }
-
-
-@approvals_commands.command("list")
-def approvals_list() -> None:
-    """Show every open question with its whole card."""
-    waiting = needed_server(command_settings()).ask("approvals")
-    if not waiting:
-        show("No question waits for an answer.")
-    for one in waiting:
-        show(
-            f"{one['id']}  {moment(one['at'])}  asked: {visible(one['asked'])}"
-            f"  answers: {', '.join(one['choices'])}\n{one['card']}\n"
-        )
-
-
-@approvals_commands.command()
-def yes(question: Question) -> None:
-    """Say yes in place of whoever was asked."""
-    _answer(question, "yes")
-
-
-@approvals_commands.command()
-def no(question: Question) -> None:
-    """Say no in place of whoever was asked."""
-    _answer(question, "no")
-
-
-def _answer(question: str, choice: Literal["yes", "no"]) -> None:
-    needed_server(command_settings()).ask("approvals/answer", {"id": question, "choice": choice})
-    show(f"{question}: {choice}")

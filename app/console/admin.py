@@ -10,19 +10,17 @@ from typing_extensions import TypedDict
 
 from app.assistant import Assistant
 from app.console.setup import keep
-from app.console.today import answer_question
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import Guard
 from app.i18n import to_json
 from app.simulator.simulator import Simulator
-from app.store import approvals, audit
+from app.store import audit
 from app.store.ownership import invite
 from app.store.personal_data import ErasedPerson
 
 LONGEST_WAIT = 25.0
 LONGEST_LINE = 100_000
-CHOICES = ("yes", "trust", "no")
 
 T = TypeVar("T")
 
@@ -34,16 +32,6 @@ class Result(TypedDict, Generic[T]):
 
 
 Texts = Result[dict[str, str]]
-
-
-class OpenApproval(TypedDict):
-    """An open question with the whole text of its card."""
-
-    id: str
-    asked: str
-    at: float
-    choices: list[str]
-    card: str
 
 
 Text = Annotated[str, Body(embed=True)]
@@ -119,28 +107,6 @@ def admin_router(
         code = await assistant.access.owner_code()
         await note("setup/owner")
         return {"result": {"code": code}}
-
-    @router.post("/approvals")
-    async def list_approvals() -> Result[list[OpenApproval]]:
-        """List every open question with its whole card."""
-        found: list[OpenApproval] = [
-            {
-                "id": question.id,
-                "asked": question.asked,
-                "at": question.created_at,
-                "choices": [one for one in question.console_choices if one in CHOICES],
-                "card": await asyncio.to_thread(assistant.contexts.whole_card, question),
-            }
-            for question in await store.read(approvals.all_open)
-        ]
-        return {"result": found}
-
-    @router.post("/approvals/answer")
-    async def answer_approval(id: Text, choice: Annotated[Literal["yes", "trust", "no"], Body()]) -> Texts:
-        """Answer a question in place of the person who was asked."""
-        if not await answer_question(assistant, id, choice):
-            raise RecadoError(f"no open question {id[:100]!r} can be answered with {choice!r}")
-        return {"result": {}}
 
     @router.post("/token")
     async def show_token() -> Texts:

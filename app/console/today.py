@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from app.assistant import Assistant
 from app.console.setup import progress, steps
 from app.console.site import Fields, Language, Site, Values, back
 from app.errors import RecadoError
@@ -97,7 +96,12 @@ def add_decisions(site: Site) -> None:
     @router.post("/console/decisions/answer")
     async def answer(form: Fields) -> Response:
         """Answer a question in place of the person who was asked."""
-        if not await answer_question(assistant, form.get("id", ""), form.get("choice", "")):
+        id, choice, now = form.get("id", ""), form.get("choice", ""), time.time()
+        conversation = await assistant.store.tx(
+            lambda conn: approvals.answer_in_console(conn, id, choice, "console", now),
+            then=lambda woken: assistant.carrier.wake(woken) if woken else None,
+        )
+        if not conversation:
             raise RecadoError(lazy("this question is not open any more, or cannot be answered so"))
         return back("/console/decisions")
 
@@ -110,13 +114,3 @@ def add_decisions(site: Site) -> None:
             raise RecadoError(lazy("this is none of the console's forms")) from error
         await assistant.servers.approve(form.get("name", ""), shown)
         return back("/console/decisions")
-
-
-async def answer_question(assistant: Assistant, id: str, choice: str) -> bool:
-    """Answer a question in place of the person who was asked; False if it cannot be answered so."""
-    now = time.time()
-    conversation = await assistant.store.tx(
-        lambda conn: approvals.answer_in_console(conn, id, choice, "console", now),
-        then=lambda woken: assistant.carrier.wake(woken) if woken else None,
-    )
-    return bool(conversation)

@@ -313,7 +313,7 @@ class ToolContexts:
             own_words=turn.own_words,
         )
 
-    def whole_card(self, question: Approval, language: str = "en") -> str:
+    def whole_card(self, question: Approval, language: str) -> str:
         """Write the card of an open question for the console, of any length. Blocks."""
         tool, arguments = self.tools.tool(question.tool), loads(question.arguments)
         if tool is None:

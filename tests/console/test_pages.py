@@ -90,7 +90,7 @@ def test_the_administrators_api_is_described_to_who_has_the_token(town: Any) -> 
     }
     results = {shape: described["components"]["schemas"][shape]["properties"] for shape in shapes.values()}
     assert all(properties.keys() == {"result"} for properties in results.values())
-    assert results[shapes["/admin/approvals"]]["result"]["items"]["$ref"].endswith("/OpenApproval")
+    assert results[shapes["/admin/people/erase"]]["result"]["$ref"].endswith("/ErasedPerson")
 
 
 def test_without_the_token_there_is_only_the_sign_in_page(town: Any) -> None:

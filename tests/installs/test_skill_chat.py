@@ -4,7 +4,6 @@ card said afterwards."""
 import json
 import os
 import pty
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from app.mcp.configuration import Secrets, SkillFile
+from tests.console.test_pages import Browser
 from tests.forks import run_recado
 from tests.mailer import asked, press, questions
 from tests.standins.model import ModelServer, calls, is_classifier
@@ -220,12 +220,10 @@ def test_a_long_card_is_shortened_if_it_holds_no_danger_else_approved_in_the_con
     address = web.put("/hosts.zip", {"SKILL.md": SKILL.format(address="\n".join(hosts))})
     say(graph, "p0", "install_skill_from_url", url=address)
     assert list(asked(graph, "p0", 3)["buttons"]) == ["No"]
-    assert server.http.post("/admin/approvals").status_code == 401
-    listed = _recado(server, "approvals", "list").stdout
-    assert "a-long-name-for-a-host.h89.net" in listed
-    (waiting,) = re.findall("approval_[0-9a-f]+", listed)
-    assert _recado(server, "approvals", "yes", waiting).returncode == 0
-    assert "no open question" in _recado(server, "approvals", "no", waiting).stderr
+    browser, here = Browser(server), "/console/decisions"
+    assert "a-long-name-for-a-host.h89.net" in browser.page(here)
+    waiting = browser.found(here, r'name="id" value="(approval_\w+)"')
+    assert browser.send(here, f"{here}/answer", id=waiting, choice="yes") == 303
     told(graph, "p0", "✓ Installed: tides")
 
 
