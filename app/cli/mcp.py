@@ -1,4 +1,4 @@
-"""`recado mcp`: servers in the configuration, in the registry, their secrets and approvals."""
+"""`recado mcp`: servers in the configuration, in the registry, and their secrets."""
 
 import asyncio
 import getpass
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.output import AsJson, Yes, command_settings, group, moment, need_yes, show, show_json, table
-from app.cli.server import find_server, needed_server
+from app.cli.server import find_server
 from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
 from app.http.transport import Transport
@@ -21,12 +21,11 @@ from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
 from app.installs.directory import FIRST_SECONDS, Directory, RegistryError
 from app.installs.pipeline import Approval, InstallError
-from app.installs.sentences import held_back_question, held_back_text, reason_said
+from app.installs.sentences import reason_said
 from app.installs.servers import ServerInstaller
 from app.mcp import approved, definitions
-from app.mcp.approved import hashes
 from app.mcp.configuration import Configuration, add_server, remove_server
-from app.mcp.definitions import HeldBack, ServerDefinition, ServerState, is_server_name, state_at_rest
+from app.mcp.definitions import ServerDefinition, ServerState, is_server_name, state_at_rest
 from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings, skill_environment
@@ -246,7 +245,7 @@ def _state(one: Mapping[str, JSON]) -> str:
         return "no server runs that would start it"
     held = len(one["held_back"])
     if held:
-        return f"{one['phase']}; {held} held back: {program()} mcp approve {one['name']}"
+        return f"{one['phase']}; {held} held back until it is approved in the console"
     return f"{one['phase']}: {one['reason']}" if one["reason"] else str(one["phase"])
 
 
@@ -318,26 +317,3 @@ async def _directory(settings: Settings) -> AsyncIterator[Directory]:
     finally:
         await directory.close()
         await transport.close()
-
-
-@mcp_commands.command("approve")
-def mcp_approve(name: ServerName, yes: Yes = False) -> None:
-    """Approve tools that are new or changed.
-
-    Shows what differs from what was approved, and asks. A server has to run.
-    """
-    running = needed_server(command_settings("ERROR"))
-    known = {one["name"]: one for one in running.ask("servers")["servers"]}
-    if name not in known or known[name]["phase"] != "ready":
-        reason = known[name]["reason"] if name in known else "it is not known yet; try again"
-        raise RecadoError(f"{name} does not run: {reason}; see: {program()} doctor")
-    held_back = tuple(HeldBack(**held) for held in known[name]["held_back"])
-    if not held_back:
-        show(f"Nothing of {name} is held back.")
-        return
-    show(held_back_text("en", ServerState(name, "ready", held_back=held_back)))
-    if not yes:
-        need_yes(held_back_question("en", name), "nothing was approved")
-    shown = hashes(held_back)
-    running.ask("servers/approve", {"name": name, "hashes": shown})
-    show(f"Approved for {name}: {', '.join(shown)}. They can be used at the next message.")

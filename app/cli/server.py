@@ -96,18 +96,13 @@ def ask_or_write(
     return server.ask(action, body) if server is not None else asyncio.run(in_database())
 
 
-def needed_server(settings: Settings) -> RunningServer:
-    """Return the server that runs on this data folder. Raise RecadoError if none does."""
-    server = find_server(settings.data_dir)
-    if server is None:
-        raise RecadoError("no server runs on this data folder; start it with `make run` or `recado serve`")
-    return server
-
-
 @commands.command()
 def simulator() -> None:
     """Print the link that opens the phone simulator of the running server."""
-    show(needed_server(command_settings()).ask("simulator")["link"])
+    server = find_server(command_settings().data_dir)
+    if server is None:
+        raise RecadoError("no server runs on this data folder; start it with `make run` or `recado serve`")
+    show(server.ask("simulator")["link"])
 
 
 @commands.command()

@@ -143,13 +143,4 @@ def admin_router(
         await servers.refresh()
         return {"result": assistant.configuration.report(servers.states())}
 
-    @router.post("/servers/approve")
-    async def approve_tools(name: Text, hashes: Annotated[dict[str, str], Body()]) -> Texts:
-        """Approve the tools of a server exactly as they were shown: a hash for each tool."""
-        if name not in {state.name for state in servers.states()}:
-            raise RecadoError(f"there is no server {name[:100]!r} whose tools could be approved")
-        await servers.approve(name, hashes)
-        await note("servers/approve", name)
-        return {"result": {}}
-
     return router

@@ -124,7 +124,7 @@ def _findings(row: Mapping[str, JSON], definition: ServerDefinition) -> Iterator
     if row["held_back"]:
         tools = ", ".join(one["tool"] for one in row["held_back"])
         fact = lazy("{name}: new or changed, and held back: {tools}", name=name, tools=tools)
-        yield warn(_PART, fact, f"{program()} mcp approve {name}")
+        yield warn(_PART, fact, lazy("look at them, and approve them: Decisions of the console"))
     if row["dropped"]:
         dropped = "; ".join(f"{one['tool']}: {one['reason']}" for one in row["dropped"])
         fact = lazy("{name}: tools that cannot be used: {dropped}", name=name, dropped=dropped)

@@ -261,7 +261,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     @_in_words
     async def approve(self, name: str, context: ToolContext) -> ToolResult:
         """Approve exactly the definitions that the card showed."""
-        _consent(context, "mcp approve NAME")
+        _consent(context, "mcp list")
         state = await self._started(name)
         if state is None or subject_of(state) != context.subject:
             raise InstallError("CHANGED", f"{name} was changed meanwhile; ask again")

@@ -73,13 +73,13 @@ def test_each_server_is_really_tried_and_has_a_line(
     assert not (chosen.data_dir / "mcp").exists(), "looking approves nothing"
 
 
-def test_tools_that_are_held_back_are_named_with_the_command(written: Callable[[Any], Settings]) -> None:
+def test_tools_that_are_held_back_are_named(written: Callable[[Any], Settings]) -> None:
     chosen = written({"good": entry({"tools": [tool("echo"), tool("erase")]})})
     Pins(chosen.data_dir, "good").approve_first([tool("echo")])
     good, held = check_servers(chosen)
     assert "1 tools," in good.fact
     assert (held.level, held.fact) == ("WARN", "good: new or changed, and held back: erase")
-    assert held.cure == "recado mcp approve good"
+    assert "Decisions of the console" in held.cure
 
 
 def test_a_broken_file_is_one_line_with_its_place(written: Callable[[Any], Settings]) -> None:

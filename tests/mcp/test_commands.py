@@ -90,7 +90,6 @@ def test_from_nothing_to_a_server_that_has_what_it_needs(shell: Shell) -> None:
     assert Secrets(shell.folder / "data").get("files") == {"TOKEN": SECRET}
     (one,) = shell.listed()
     assert (one["phase"], one["missing"], one["audience"]) == ("stopped", [], "owners")
-    assert "no server runs" in shell.mcp("approve", "files", status=1)
     assert "Removed files" in shell.mcp("remove", "files")
     assert shell.entries == {}
     assert Secrets(shell.folder / "data").get("files") == {}
@@ -212,12 +211,12 @@ def test_beside_a_running_server_its_word_counts(shell: Shell, running: "Callabl
     pin(shell, tools)
     tools.write_text(json.dumps([tool("echo", "says it"), tool("erase", "erases it")]))
     running()
-    assert re.search(r"^files +ready; 1 held back: recado mcp approve files +1 +you", shell.mcp("list"), re.M)
+    held = "ready; 1 held back until it is approved in the console"
+    assert re.search(rf"^files +{held} +1 +you", shell.mcp("list"), re.M)
     assert re.search(r"^broken +(starting|waiting|broken|faulty)", shell.mcp("list"), re.M)
-    assert "erases it" in shell.mcp("approve", "files", "--yes")
     (files, _) = shell.listed()
-    assert files["tools"] == ["mcp_files_echo", "mcp_files_erase"]
-    assert files["held_back"] == []
+    assert files["tools"] == ["mcp_files_echo"]
+    assert [one["tool"] for one in files["held_back"]] == ["erase"]
     assert files["revision"] == "2025-11-25"
     shell.mcp("remove", "broken")
     assert [one["name"] for one in shell.listed()] == ["files"]
