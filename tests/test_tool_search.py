@@ -1,10 +1,10 @@
 """What is not among the few tools of a call is searched, found and called within the same turn."""
 
-import json
+import re
 from typing import Any
 
+from tests.console.test_pages import Browser
 from tests.standins.model import caller, calls, is_classifier, last_user_text, results, routed
-from tests.test_cli import House
 from tests.world import until, wait_for
 
 SEARCH = ("search_tools", {"query": "save a note", "limit": 1})
@@ -74,7 +74,7 @@ def test_the_offline_model_leads_to_the_help_for_what_there_is(offline_town):
     assert graph.ask(person, "busca una herramienta para borrar una nota").startswith("Encontré")
 
 
-def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world, model):
+def test_figures_of_tools_are_shown_in_the_console_and_as_metrics(make_world, model):
     wanted = (
         ("calculate", {"expression": "6*7"}),
         ("calculate", {"bad": 1}),
@@ -82,26 +82,14 @@ def test_figures_of_tools_are_shown_beside_the_server_and_without_it(make_world,
         ("made_up_2", {}),
     )
     server, graph = make_world(model=model(caller(*wanted, to="calculator")))
-    house = House(server.folder, server.env)
-    assert house.call("skills", "stats").stdout == "No tool was called in the last 7 days.\n"
     assert graph.ask("p0", "how much is 6*7") == "done"
 
-    shown = house.call("skills", "stats", "--json", "--days", "1").stdout
-    calculate, unknown = json.loads(shown)
-    assert (calculate["tool"], calculate["calls"], calculate["success_rate"]) == ("calculate", 2, 0.5)
-    assert calculate["errors"] == {"BAD_REQUEST": 1}
-    assert 0 < calculate["p50"] <= calculate["p99"]
-    assert (unknown["tool"], unknown["errors"], unknown["p50"]) == ("unknown", {"UNKNOWN_TOOL": 2}, None)
+    today = re.sub(r"<[^>]+>", " ", Browser(server).page("/console"))
+    assert re.search(r"calculate +BAD_REQUEST 1 +2 +50 % +0\.\d\d s", today)
+    assert re.search(r"unknown +UNKNOWN_TOOL 2 +2 +0 % +–", today)
     metrics = server.http.get("/metrics").text
     assert 'recado_tool_calls_total{code="BAD_REQUEST",tool="calculate"} 1.0' in metrics
     assert 'recado_tool_calls_total{code="UNKNOWN_TOOL",tool="unknown"} 2.0' in metrics
-
-    server.stop()
-    assert house.call("skills", "stats", "--json", "--days", "1").stdout == shown
-    table = house.call("skills", "stats").stdout.splitlines()
-    assert table[0].split() == ["TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS"]
-    assert table[1].split()[:3] == ["calculate", "2", "50.0%"]
-    assert table[2].split() == ["unknown", "2", "0.0%", "-", "-", "-", "UNKNOWN_TOOL", "2"]
 
 
 def test_a_classifier_that_names_nothing_hides_no_tool_that_the_words_ask_for(town):

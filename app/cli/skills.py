@@ -5,10 +5,8 @@ import os
 import re
 import socket
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +14,7 @@ from typing import Annotated
 import typer
 
 from app.cli.database import read_records
-from app.cli.output import FAILED, AsJson, command_settings, group, need_yes, show, show_json, show_table
+from app.cli.output import FAILED, command_settings, group, need_yes, show, show_table
 from app.errors import RecadoError
 from app.http.address import Address, FetchError, is_public
 from app.http.transport import Transport
@@ -33,10 +31,8 @@ from app.skills.folder import is_skill
 from app.skills.loader import InstalledSkills
 from app.skills.manifest import is_standard_name, may_use_network
 from app.skills.scripts import Script, scripts_of
-from app.store import statistics
 from app.store.alerts import ABOUT_SKILLS, Alert, open_alerts
 from app.store.disk_space import MEGABYTE, Disk
-from app.store.statistics import ToolFigures
 from app.text import visible
 
 commands = group()
@@ -176,32 +172,6 @@ def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills li
             return
         place = _own(settings).remove(name)
     show(f"Removed {name}; it is gone at the next message. The folder is kept in {place}")
-
-
-@skills_commands.command("stats")
-def skills_stats(
-    days: Annotated[int, typer.Option(min=1, max=90, help="How far back, today included.")] = 7,
-    as_json: AsJson = False,
-) -> None:
-    """Show how the tools did.
-
-    Calls, success, durations and errors of each tool that was called.
-    """
-    since = statistics.day_of(time.time() - (days - 1) * 86400)
-    figures: list[ToolFigures] = read_records(
-        command_settings().database, lambda conn: statistics.tool_figures(conn, since), none=[]
-    )
-    if as_json:
-        show_json(list(map(asdict, figures)))
-        return
-    head = ("TOOL", "CALLS", "SUCCESS", "P50", "P90", "P99", "ERRORS")
-    show_table(head, map(_figures, figures), f"No tool was called in the last {days} days.")
-
-
-def _figures(one: ToolFigures) -> Sequence[object]:
-    durations = ("-" if each is None else f"{each:.3f} s" for each in (one.p50, one.p90, one.p99))
-    errors = ", ".join(f"{code} {calls}" for code, calls in one.errors.items())
-    return one.tool, one.calls, f"{one.success_rate:.1%}", *durations, errors or "-"
 
 
 def _own(settings: Settings) -> OwnSkills:

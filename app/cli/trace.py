@@ -21,7 +21,6 @@ from app.routing import Intent
 from app.routing.tool_catalog import SEARCH_TOOLS, ToolCatalog
 from app.settings import Settings, skill_environment
 from app.store import audit, journal, limits
-from app.store.audit import AuditRow
 from app.store.journal import CallTrace, TurnLine
 from app.text import visible
 from app.tools import ToolRegistry
@@ -215,15 +214,6 @@ def _usage_text(used: Mapping[str, Any]) -> str:
             cells = [(name, one["messages"], one["tokens"], f"{one['cost']:.3f}") for name, one in rows]
             lines += ["", table((first, *head), cells)]
     return "\n".join(lines)
-
-
-@audit_commands.command("list")
-def audit_list() -> None:
-    """Show what was done last, the newest first."""
-    location = command_settings().database
-    rows: list[AuditRow] = read_records(location, lambda conn: audit.listing(conn, 1), none=[])
-    head = ("NUMBER", "WHEN", "WHO", "WHAT", "ABOUT")
-    show(table(head, [(row.seq, moment(row.at), row.actor, row.action, row.subject) for row in rows]))
 
 
 @audit_commands.command("verify")

@@ -28,15 +28,16 @@ _HOUR = "CAST({} * 1000 AS BIGINT) / 3600000"  # of milliseconds: PostgreSQL rou
 
 @dataclass(frozen=True, slots=True)
 class ToolFigures:
-    """The calls of one tool; durations in seconds, at most a quarter too long, None if no call ran."""
+    """The calls of one tool.
+
+    Half of them took at most `half` seconds (at most a quarter too long), None if no call ran.
+    """
 
     tool: str
     calls: int
     succeeded: int
     success_rate: float  # 0 to 1
-    p50: float | None
-    p90: float | None
-    p99: float | None
+    half: float | None
     errors: dict[str, int]  # failed calls by code, the most frequent first
 
 
@@ -114,17 +115,16 @@ def _figures(tool: str, rows: Sequence[Row]) -> ToolFigures:
         steps[row["step"]] += row["calls"]
     total, succeeded = codes.total(), codes.pop(OK, 0)
     del steps[_NEVER_RAN]
-    p50, p90, p99 = (_percentile(steps, percent) for percent in (50, 90, 99))
     errors = dict(sorted(codes.items(), key=lambda entry: (-entry[1], entry[0])))
-    return ToolFigures(tool, total, succeeded, succeeded / total, p50, p90, p99, errors)
+    return ToolFigures(tool, total, succeeded, succeeded / total, _half(steps), errors)
 
 
-def _percentile(steps: Counter[int], percent: int) -> float | None:
-    """Return the upper end of the step within which `percent` of the calls had ended."""
+def _half(steps: Counter[int]) -> float | None:
+    """Return the upper end of the step within which half of the calls had ended."""
     ended = 0
     for step in sorted(steps):
         ended += steps[step]
-        if ended * 100 >= percent * steps.total():
+        if ended * 2 >= steps.total():
             return float(_BASE**step) / 1000
     return None
 
