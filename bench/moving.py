@@ -37,8 +37,6 @@ def main() -> None:
         print(f"{arrived[0] if arrived else 0:,} messages had arrived")
         with timed("the rest of the move, with the comparison"):
             recado(source, "move", "--to", address)
-        with timed("the check of it"):
-            recado(address, "check")
         with timed("the move back, with the comparison"):
             recado(address, "move", "--to", str(back))
         with timed("every row beside the first one"):

@@ -84,7 +84,6 @@ class Engine(Protocol):
     def load(self, connection: Any, table: str, columns: Sequence[str], rows: Sequence[Any]) -> None: ...
     def last_number(self, connection: Any, table: str, column: str) -> int: ...  # also of a row that is gone
     def set_last_number(self, connection: Any, table: str, column: str, number: int) -> None: ...
-    def damage(self, connection: Any) -> list[str]: ...  # what is wrong with its own files, a line each
 
 
 def engine_of(location: Location, *, shared: bool = False) -> Engine:

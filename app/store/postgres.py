@@ -75,21 +75,6 @@ _TYPES = {
     "TEXT": 'text COLLATE "C"',  # sorted as in SQLite
     "WITHOUT ROWID": "",
 }
-_DAMAGE = """
-SELECT 'the index ' || indexrelid::regclass || ' cannot be used: REINDEX mends it' FROM pg_index
-JOIN pg_class ON pg_class.oid = indrelid
-WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace
-UNION ALL
-SELECT 'the rule ' || conname || ' is not enforced' FROM pg_constraint
-WHERE NOT convalidated AND connamespace = current_schema()::regnamespace
-UNION ALL
-SELECT 'a trigger of ' || tgrelid::regclass || ' is switched off: ' || tgname FROM pg_trigger
-JOIN pg_class ON pg_class.oid = tgrelid
-WHERE tgenabled = 'D' AND relnamespace = current_schema()::regnamespace
-UNION ALL
-SELECT checksum_failures || ' pages had a wrong checksum' FROM pg_stat_database
-WHERE datname = current_database() AND checksum_failures > 0
-"""
 _TYPE = re.compile("|".join(_TYPES))
 _BYTES = re.compile(r"length\(CAST\(([\w.]+) AS BLOB\)\)")
 _COMMENT = re.compile(r"--[^\n]*")
@@ -330,11 +315,6 @@ class Postgres:
         if number:
             sql = "SELECT setval(pg_get_serial_sequence(?, ?), ?)"
             connection.execute(sql, (table, column, number))
-
-    def damage(self, connection: Session) -> list[str]:
-        """Return unusable indexes, references that are not enforced, and pages whose checksums were wrong."""
-        connection.execute("SET statement_timeout = 0")
-        return [str(line) for (line,) in connection.execute(_DAMAGE)]
 
 
 def seconds_off(asked: float, answered: float) -> float:

@@ -155,10 +155,6 @@ class SQLite:
         connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
         connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, number))
 
-    def damage(self, connection: sqlite3.Connection) -> list[str]:
-        found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(5)")]
-        return [] if found == ["ok"] else found
-
 
 def _run_script(connection: sqlite3.Connection, sql: str) -> None:
     """Run statements in the open transaction, which `executescript` would commit first."""

@@ -56,15 +56,6 @@ def migrations() -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A column whose values are keys of rows in a table."""
-
-    column: str
-    table: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """A table; `is_numbered` if the database numbers its rows, in the only column of its key."""
 
@@ -72,7 +63,7 @@ class Table:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     is_numbered: bool
-    references: tuple[Reference, ...]
+    refers_to: frozenset[str]
 
 
 @cache
@@ -84,21 +75,18 @@ def tables() -> tuple[Table, ...]:
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         names = connection.execute(sql)
         found = {name: _table(connection, name) for (name,) in names.fetchall()}
-    order = TopologicalSorter(
-        {name: {one.table for one in table.references} for name, table in found.items()}
-    )
+    order = TopologicalSorter({name: table.refers_to for name, table in found.items()})
     return tuple(found[name] for name in order.static_order())
 
 
 def _table(connection: sqlite3.Connection, name: str) -> Table:
     columns = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", (name,)).fetchall()
-    sql = 'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)'
-    references = connection.execute(sql, (name,)).fetchall()
+    references = connection.execute('SELECT "table" FROM pragma_foreign_key_list(?)', (name,))
     key = tuple(column for _, column in sorted((place, column) for column, _, place in columns if place))
     return Table(
         name,
         columns=tuple(column for column, _, _ in columns),
         key=key,
         is_numbered=[kind for column, kind, _ in columns if (column,) == key] == ["INTEGER"],
-        references=tuple(Reference(*one) for one in references),
+        refers_to=frozenset(table for (table,) in references),
     )
