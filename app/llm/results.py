@@ -47,7 +47,8 @@ def _failure_text(value: dict[str, JSON], language: str) -> str:
     if own := _own_failure(code, mapping(value.get("meta")), is_ours, language):
         return own
     hint = "" if code in _FOR_MODELS else str(error.get("hint") or "").strip()
-    told = f"{say(language, 'That did not work')}{':' if is_ours else '.'} {message}"
+    failed = say(language, "That did not work")
+    told = f"{failed}{':' if is_ours else '.'} {message}"
     gap = "\n\n" if "\n" in told else "\n"  # a line right below the last of a list would belong to it
     return f"{told}{gap}{hint}" if hint and hint not in message else told
 

@@ -49,7 +49,8 @@ def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: s
     shown = say(language, "You can write, for example: {examples}", examples=quoted) if examples else ""
     if talk is Talk.GREETING:
         hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
-        return f"{hello} {say(language, 'How can I help?')}\n\n{shown}".strip()
+        help_offer = say(language, "How can I help?")
+        return f"{hello} {help_offer}\n\n{shown}".strip()
     if talk is None or talk is Talk.ABOUT:
         text = say(language, "I did not understand that.")
         if talk is Talk.ABOUT:
@@ -85,8 +86,9 @@ def unknown_text(parts: Sequence[str], language: str) -> str:
 
 
 def unclear_when_text(language: str) -> str:
+    unclear = say(language, "I do not understand when.")
     how = say(language, "Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")
-    return f"{say(language, 'I do not understand when.')} {how}"
+    return f"{unclear} {how}"
 
 
 def withheld_text(parts: Sequence[str], language: str) -> str:
