@@ -231,17 +231,19 @@ def read_journal(rows: Mapping[str, JSON]) -> Transcript:
     return Transcript(routed, tuple(rounds))
 
 
-def unique_calls(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
-    """Give each call an id of its own: models leave ids out, and repeat them."""
+def unique_calls(calls: Sequence[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
+    """Leave out calls that repeat another one, and give each an id of its own: models repeat both."""
     used = set(taken)
-    unique = []
+    unique: dict[bytes, ToolCall] = {}
     for position, call in enumerate(calls):
+        if (signature := _signature(call)) in unique:
+            continue
         wanted = call.id or f"call_{position}"
         numbered = (f"{wanted}_{number}" for number in count(2))
         name = next(one for one in chain([wanted], numbered) if one not in used)
         used.add(name)
-        unique.append(replace(call, id=name))
-    return tuple(unique)
+        unique[signature] = replace(call, id=name)
+    return tuple(unique.values())
 
 
 def _receipt(summary: JSON) -> str:

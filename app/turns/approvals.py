@@ -87,8 +87,7 @@ async def authorize(
     run the engine gets every other call as it is.
     """
     own = own_addresses(turn.own_words, turn.found) if turn.sources else frozenset()
-    guarded = await _refused_by_guards(turn, number, calls)
-    decisions = Decisions(refused=_repeats(turn, number, calls, begun) | guarded)
+    decisions = Decisions(refused=await _refused_by_guards(turn, number, calls))
     found: list[NeedsApproval] = []
     for call in calls:
         need = _needs_approval(turn, number, call, own, is_begun=call.id in begun)
@@ -158,25 +157,6 @@ async def _refused_by_guards(
         if fault is not None:
             refused[call.id] = ToolResult.of(fault)
     return refused
-
-
-def _repeats(
-    turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: Collection[str]
-) -> dict[str, ToolResult]:
-    """Return the results of calls that repeat one of their round, which runs once unless it is harmless."""
-    firsts: dict[UncertainCall, str] = {}
-    results: dict[str, ToolResult] = {}
-    rounds = turn.transcript.rounds
-    for call in rounds[number].calls if number < len(rounds) else calls:
-        tool = turn.tools.tool(call.name)
-        if tool is None or tool.harmless:
-            continue
-        first = firsts.setdefault(call_identity(tool, call), call.id)
-        if first != call.id and call.id not in begun:
-            said = f"this is the same as call {first} of your answer, and a call runs once"
-            hint = f"see the result of call {first}"
-            results[call.id] = ToolResult.failure("SAME_CALL", said, hint, same_call_as=first)
-    return results
 
 
 def _needs_approval(

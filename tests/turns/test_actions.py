@@ -113,8 +113,14 @@ def test_calls_get_ids_of_their_own() -> None:
         (["a", "a_2"], ["a"], ["a_2", "a_2_2"]),
         (["", "call_0"], ["call_0"], ["call_0_2", "call_0_3"]),
     ]:
-        calls = unique_calls([ToolCall(one, "f", {}) for one in ids], taken)
+        calls = unique_calls([ToolCall(one, "f", {"n": n}) for n, one in enumerate(ids)], taken)
         assert [call.id for call in calls] == expected
+
+
+def test_a_call_that_repeats_another_one_is_left_out() -> None:
+    said = [{"n": 1, "m": 2}, '{"m": 2, "n": 1}', {"n": 1}, "no json", "no json"]
+    calls = unique_calls([ToolCall("", "f", one) for one in said], [])
+    assert [call.arguments for call in calls] == [said[0], said[2], said[3]]
 
 
 CHOSEN = ("a", "b", "search_tools")

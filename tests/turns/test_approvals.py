@@ -113,13 +113,6 @@ async def test_a_tool_replaced_while_another_card_is_made_is_asked_about_again(s
     assert desk.ran == []
 
 
-async def test_a_yes_for_good_is_none_to_do_it_twice_in_one_round(store: Database) -> None:
-    desk = Desk(store, await begin(store))
-    await desk.always("send")
-    results = await desk.do(SEND, ToolCall("t", "send", {"to": "ana"}))
-    assert (desk.ran, sorted(results)) == (["send"], ["s", "t"])
-
-
 @pytest.mark.parametrize("ids", [("a", "a#2"), ("a#2", "a"), ("a:b", "a"), ("#", "#2")])
 async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
     store: Database, ids: tuple[str, str]
