@@ -17,7 +17,7 @@ from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.journal import ModelCall
 from app.store.turn_state import Exchange, TurnState
 from app.text import Private, mask_text
-from app.turns.actions import Round, Routed, unique_calls
+from app.turns.actions import Round, Routed, answer_row, unique_calls
 from app.turns.finalizer import cut_short
 from app.turns.prompt import SHORTER
 from app.turns.state import TurnContext
@@ -28,8 +28,9 @@ CALLS_PER_ROUND = 16
 RECENT_EXCHANGES = 5  # that a message may go on with
 
 
-async def route_turn(turn: TurnContext) -> tuple[Routed, JSON, ModelCall | None]:
-    """Classify the intent and choose the tools; return them, the journal's payload and the trace."""
+async def route_turn(turn: TurnContext) -> None:
+    """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
+    turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
     started = time.monotonic()
     tools, catalog = turn.tools, turn.tools.catalog
     last = turn.state.exchanges[-1:]
@@ -69,11 +70,12 @@ async def route_turn(turn: TurnContext) -> tuple[Routed, JSON, ModelCall | None]
     call = None
     if classified.answer is not None:
         call = _traced("route", classified.prompt, classified.answer, started, catalog.hash)
-    return routed, row, call
+    await turn.record("route", "route", row, call)
+    turn.transcript = turn.transcript.with_route(routed)
 
 
-async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> tuple[Round, ModelCall]:
-    """Make a model call; return the round that its answer begins, and the trace."""
+async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> None:
+    """Make one model call, recorded before anything follows from it."""
     turn.build_prompt()
     tools = turn.prompt.tools.schemas if with_tools else []
     offered, started = turn.offered if with_tools else (), time.monotonic()
@@ -87,7 +89,9 @@ async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> tupl
     calls = unique_calls(calls[:CALLS_PER_ROUND], taken)
     shown = [{"tools": tools}, *turn.prompt.messages] if tools else turn.prompt.messages
     trace = _traced(f"llm:{number}", shown, answer, started, turn.prompt.tools.catalog.hash)
-    return Round(text, calls, attached=answer.attached if calls else {}), trace
+    asked = Round(text, calls, attached=answer.attached if calls else {})
+    await turn.record(trace.key, "llm", answer_row(asked), trace)
+    turn.transcript = turn.transcript.with_round(asked)
 
 
 async def _complete(turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:

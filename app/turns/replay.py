@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from app.llm.model import ToolCall
 from app.people import Person
-from app.store import limits, turn_state
+from app.store import turn_state
 from app.store.database import Connection
-from app.store.journal import ModelCall
 from app.store.statistics import day_of
 from app.store.turn_state import TurnState
 from app.tools.engine import CallTerms
@@ -37,29 +36,19 @@ async def replay(services: TurnServices, turn_id: str) -> Replayed:
         return state, services.profiles.known(conn, state.person)
 
     turn = TurnContext.resume(*await services.store.tx(read), services)
+    turn.is_replay = True
     await turn.tools.refresh_for_message()
     while True:
         match next_action(turn.transcript, turn.settings.max_tool_rounds):
             case Route():
-                routed, _, call = await route_turn(turn)
-                await _count(services, call)
-                turn.transcript = turn.transcript.with_route(routed)
+                await route_turn(turn)
             case AskModel(number, with_tools):
-                asked, call = await ask_model(turn, number, with_tools=with_tools)
-                await _count(services, call)
-                turn.transcript = turn.transcript.with_round(asked)
+                await ask_model(turn, number, with_tools=with_tools)
             case RunTools(number, calls, _):
                 results = {call.id: await _run(turn, number, call) for call in calls}
                 turn.transcript = turn.transcript.with_results(number, results)
             case Reply(text):
                 return Replayed(turn.offered, turn.transcript.finished, text)
-
-
-async def _count(services: TurnServices, call: ModelCall | None) -> None:
-    """Count tokens towards the limits of the whole assistant, not towards the person's."""
-    if call is not None:
-        tokens, now = call.tokens.total, time.time()
-        await services.store.tx(lambda conn: limits.add(conn, "tokens", tokens, now))
 
 
 async def _run(turn: TurnContext, number: int, call: ToolCall) -> CallResult:

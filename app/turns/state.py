@@ -14,7 +14,7 @@ from app.messages import JSON, Channel, Outgoing, Wakeable, in_own_words
 from app.people import Person
 from app.routing.tool_catalog import ToolCatalog
 from app.settings import Settings
-from app.store import journal, turn_state
+from app.store import journal, limits, turn_state
 from app.store.approvals import Approval
 from app.store.database import Connection, Database
 from app.store.journal import ModelCall, UncertainCall
@@ -91,6 +91,7 @@ class TurnContext:
     patience: RetryBudget = field(default_factory=RetryBudget)
     files_taken: int = 0  # counts those still on their way to the disk too
     uncertain: set[UncertainCall] = field(default_factory=set)  # calls that may have happened or not
+    is_replay: bool = False  # a dry run, of which only the tokens that it takes are recorded
 
     @classmethod
     def resume(cls, state: TurnState, person: Person, services: TurnServices) -> "TurnContext":
@@ -257,11 +258,14 @@ class TurnContext:
         return budget
 
     async def record(self, key: str, kind: str, payload: JSON, call: ModelCall | None) -> None:
-        """Commit a journal row with what the call cost."""
+        """Commit a journal row with what the call cost; the person is not charged for a replay."""
         now, text = time.time(), dumps(payload).decode()
         tokens = call.tokens if call is not None else None
 
         def write(conn: Connection) -> int | None:
+            if self.is_replay:
+                limits.add(conn, "tokens", tokens.total if tokens is not None else 0, now)
+                return None
             used = journal.record(conn, self.id, key, kind, text, now, tokens=tokens, day=day_of(now))
             if call is not None:
                 journal.keep_call(conn, self.id, call)

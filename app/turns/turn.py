@@ -12,7 +12,7 @@ from app.messages import Channel
 from app.store.turns import MAX_ATTEMPTS
 from app.tasks import end_tasks, start_task
 from app.turns import finalizer
-from app.turns.actions import AskModel, Reply, Route, RunTools, answer_row, next_action
+from app.turns.actions import AskModel, Reply, Route, RunTools, next_action
 from app.turns.answer_check import AnswerFault, find_fault
 from app.turns.approvals import authorize, park
 from app.turns.inbound import command_answer
@@ -63,9 +63,9 @@ class TurnRunner:
         while True:
             match next_action(turn.transcript, turn.settings.max_tool_rounds):
                 case Route():
-                    await self._route(turn)
+                    await route_turn(turn)
                 case AskModel(number, with_tools):
-                    await self._ask(turn, number, with_tools)
+                    await ask_model(turn, number, with_tools=with_tools)
                 case RunTools(number, calls, begun):
                     if not await self._run_tools(turn, number, calls, begun):
                         return None
@@ -80,27 +80,13 @@ class TurnRunner:
                     text = text if fault is None else fault.honest
                     return await finalizer.end(turn, text, "answered")
 
-    async def _route(self, turn: TurnContext) -> None:
-        """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
-        turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
-        routed, row, call = await route_turn(turn)
-        await turn.record("route", "route", row, call)
-        turn.transcript = turn.transcript.with_route(routed)
-
-    async def _ask(self, turn: TurnContext, number: int, with_tools: bool) -> None:
-        """Make one model call, recorded before anything follows from it."""
-        asked, call = await ask_model(turn, number, with_tools=with_tools)
-        await turn.record(call.key, "llm", answer_row(asked), call)
-        turn.transcript = turn.transcript.with_round(asked)
-
     async def _correct(self, turn: TurnContext, fault: AnswerFault) -> None:
         """Have the model answer again, told what is wrong with its answer."""
         log.info("an answer is not kept", turn=turn.id, kind=fault.kind)
         number = len(turn.transcript.rounds)
         turn.corrections[number - 1] = fault.correction
-        await self._ask(
-            turn, number, with_tools=fault.kind == "not done" and number < turn.settings.max_tool_rounds
-        )
+        may_call = fault.kind == "not done" and number < turn.settings.max_tool_rounds
+        await ask_model(turn, number, with_tools=may_call)
 
     async def _run_tools(
         self, turn: TurnContext, number: int, calls: Sequence[ToolCall], begun: frozenset[str]
