@@ -55,9 +55,9 @@ def _warm() -> None:
         importlib.import_module(name)
     loader = SkillLoader(RELEASE_SKILLS)
     loader.refresh()
-    view = build_snapshot(loader.skills, loader.tools, loader.phrases)
+    view = build_snapshot(loader.skills, loader.tools)
     index = ToolIndex(view.documents({}))
-    phrases = {name: tuple(chain(*said.values())) for name, said in loader.phrases.items()}
+    phrases = {tool.name: tuple(chain(*tool.phrases.values())) for tool in loader.tools}
     asyncio.run(_talk(OfflineModel(Installed(index, phrases)), list(view.definitions.values())))
     with TemporaryDirectory() as folder:
         asyncio.run(_serve(Path(folder)))

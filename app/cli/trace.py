@@ -58,7 +58,7 @@ def catalog(as_json: AsJson = False) -> None:
     settings = command_settings()
     abilities = _abilities(settings)
     known = abilities.catalog
-    definitions = json.loads(known.body)
+    definitions = [one["function"] for one in known.definitions.values()]
     tools = [tool for one in definitions if (tool := abilities.tool(one["name"])) is not None]
     if as_json:
         whole = {"version": known.version, "hash": known.hash, "count": len(definitions)}

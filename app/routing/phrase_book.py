@@ -75,7 +75,7 @@ class PhraseBook:
         homes |= {name: home_of(data, name) for name in snapshot.servers if data and has_record(data, name)}
         silent: dict[Path, dict[str, str]] = {}
         for name, tool in snapshot.tools.items():
-            if tool.category in homes and not any(snapshot.phrases.get(name, {}).values()):
+            if tool.category in homes and not any(tool.phrases.values()):
                 silent.setdefault(homes[tool.category] / FILE, {})[name] = tool.description
         self._silent = {file: dict(islice(tools.items(), MOST_TOOLS)) for file, tools in silent.items()}
         self._times = _times(self._silent)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import orjson
 
@@ -34,28 +35,19 @@ class ServerTools:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
-    """The definitions of all tools as models are offered them; `body` is their JSON."""
-
-    version: str = ""
-    hash: str = ""
-    body: str = "[]"
-
-
-@dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
     """The skills, servers and tools at one moment; it never changes, so a turn never sees half of a reload.
 
-    `servers` are by category; `sizes` are the bytes of each tool's definition; `categories` are those of each
-    tool that has one, in the order of the tools' names; `trusted` are the skills and servers that are the
-    release's or the operator's own.
+    `servers` are by category; `version` and `hash` are those of all `definitions`, by which models know the
+    tools; `sizes` are the bytes of each; `categories` are those of each tool that has one, in the order of
+    the tools' names; `trusted` are the skills and servers that are the release's or the operator's own.
     """
 
     skills: Mapping[str, Skill] = field(default_factory=dict)
     servers: Mapping[str, ServerTools] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
-    phrases: Phrases = field(default_factory=dict)
-    catalog: Catalog = field(default_factory=Catalog)
+    version: str = ""
+    hash: str = ""
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     categories: Mapping[str, str] = field(default_factory=dict)
@@ -77,10 +69,9 @@ class CatalogSnapshot:
         """Return the tools as the index reads them; those without phrases with `written` or derived ones."""
         documents = []
         for name, tool in self.tools.items():
-            phrases: Mapping[str, Sequence[str]] = self.phrases.get(name, {})
-            if not any(phrases.values()):
+            if not any(phrases := tool.phrases.values()):
                 derived = phrases_of(name.removeprefix("mcp_"), tool.description)
-                phrases = {**derived, **written.get(name, {})}
+                phrases = {**derived, **written.get(name, {})}.values()
             documents.append(document(tool, phrases))
         return documents
 
@@ -92,9 +83,7 @@ class CatalogSnapshot:
                 name=skill.name,
                 description=skill.manifest.description,
                 parameters={tool.name: tool.description for tool in skill.tools},
-                examples=tuple(
-                    phrase for texts in skill.phrases.values() for said in texts.values() for phrase in said
-                ),
+                examples=tuple(chain(*(said for tool in skill.tools for said in tool.phrases.values()))),
             )
             for skill in self.skills.values()
         ]
@@ -103,11 +92,10 @@ class CatalogSnapshot:
 def build_snapshot(
     skills: Iterable[Skill],
     tools: Sequence[Tool],
-    phrases: Phrases,
     servers: McpServers | None = None,
     guest_tools: Collection[str] = (),
 ) -> CatalogSnapshot:
-    """Return a snapshot of the skills in use, their tools and phrases, and servers.
+    """Return a snapshot of the skills in use, their tools, and servers.
 
     `guest_tools`: names of tools, skills and servers that guests may use though only members could.
     """
@@ -125,24 +113,24 @@ def build_snapshot(
         offered[name] = tool if audience == tool.audience else tool.replace(audience=audience)
     definitions = {name: brief(tool) for name, tool in offered.items()}
     functions = {name: definition["function"] for name, definition in definitions.items()}
-    bodies = {name: orjson.dumps(function) for name, function in functions.items()}
     trusted = [name for name, server in served.items() if not server.installed]
     trusted += [name for name, one in by_name.items() if one.installed is None]
+    version, hash = stamp([*functions.values()])
     return CatalogSnapshot(
         skills=by_name,
         servers=served,
         tools=offered,
-        phrases=phrases,
-        catalog=Catalog(*stamp([*functions.values()]), f"[{b','.join(bodies.values()).decode()}]"),
+        version=version,
+        hash=hash,
         definitions=definitions,
-        sizes={name: len(body) for name, body in bodies.items()},
+        sizes={name: len(orjson.dumps(function)) for name, function in functions.items()},
         categories={name: tool.category for name, tool in sorted(offered.items()) if tool.category},
         trusted=frozenset(trusted),
     )
 
 
-def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
-    """Return a tool as the index reads it."""
+def document(tool: Tool, phrases: Iterable[Sequence[str]]) -> Document:
+    """Return a tool as the index reads it; `phrases` are the examples of each language."""
     properties: Mapping[str, JSON] = tool.input_schema.get("properties", {})
     return Document(
         id=tool.name,
@@ -153,7 +141,7 @@ def document(tool: Tool, phrases: Mapping[str, Sequence[str]]) -> Document:
             name: str(schema.get("description", "")) if isinstance(schema, dict) else ""
             for name, schema in properties.items()
         },
-        examples=tuple(phrase for texts in phrases.values() for phrase in texts),
+        examples=tuple(chain(*phrases)),
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import structlog
@@ -14,7 +15,7 @@ from app.people import Person, may_use
 from app.routing.classifier import MOST_CATEGORIES, Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
-from app.routing.snapshot import Catalog, CatalogSnapshot, Phrases, build_snapshot
+from app.routing.snapshot import CatalogSnapshot, build_snapshot
 from app.search.index import Document, ToolIndex
 from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
@@ -32,6 +33,7 @@ from app.skills.model_tools import (
 from app.skills.skill import Skill, ToolSentences
 from app.tasks import DaemonThreads, end_tasks, start_task
 from app.tools import Tool, ToolRegistry
+from app.tools.schema import Schema
 
 log = structlog.get_logger(__name__)
 
@@ -56,14 +58,6 @@ class Selection:
     skills: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     reasons: tuple[Chosen, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSet:
-    """The definitions of the tools of a model call, and the catalogue that they are from."""
-
-    schemas: list[dict[str, JSON]] = field(default_factory=list)
-    catalog: Catalog = field(default_factory=Catalog)
 
 
 class ToolCatalog:
@@ -110,8 +104,9 @@ class ToolCatalog:
         self.registry.register(tool)
 
     @property
-    def catalog(self) -> Catalog:
-        return self._snapshot.catalog
+    def catalog(self) -> CatalogSnapshot:
+        """Return what there was at the last refresh."""
+        return self._snapshot
 
     async def refresh(self) -> None:
         """Take over what changed on disk; beyond the patience go on with what was loaded before."""
@@ -167,7 +162,7 @@ class ToolCatalog:
         for name in taken:
             log.warning("a skill's tool is left out: its name is taken", tool=name)
         tools = [tool for tool in self._loader.tools if tool.name not in taken]
-        snapshot = build_snapshot(skills, tools, self._loader.phrases, self._servers, self._guest_tools)
+        snapshot = build_snapshot(skills, tools, self._servers, self._guest_tools)
         self.index.remove(self._snapshot.tools.keys() - snapshot.tools.keys())
         self.skill_index.remove(self._snapshot.skills.keys() - snapshot.skills.keys())
         _add(self.index, snapshot.documents(self.phrase_book.read(snapshot)))
@@ -285,13 +280,12 @@ class ToolCatalog:
 
     def offer(
         self, names: Sequence[str], person: Person, about: Sequence[str] = (), shown: Sequence[str] = ()
-    ) -> ToolSet:
-        """Return the tools of these names, without those that are gone or not for this person.
+    ) -> list[Schema]:
+        """Return the definitions of these tools, without those that are gone or not for this person.
 
         `about` are the skills that may be loaded; files of `shown` ones may be read too.
         """
-        snapshot = self._snapshot
-        offer = ToolSet(catalog=snapshot.catalog)
+        snapshot, offered = self._snapshot, list[Schema]()
         for name in names:
             tool = self.tool(name)
             if name in self._reading:
@@ -300,12 +294,12 @@ class ToolCatalog:
                 tool = narrowed(self._reading[name], parameter, skills) if skills else None
             if tool is not None and may_use(person, tool.audience):
                 in_catalog = snapshot.tools.get(name) is tool
-                offer.schemas.append(snapshot.definitions[name] if in_catalog else tool.get_schema())
-        return offer
+                offered.append(snapshot.definitions[name] if in_catalog else tool.get_schema())
+        return offered
 
-    def definitions(self, person: Person) -> list[dict[str, JSON]]:
+    def definitions(self, person: Person) -> list[Schema]:
         """Return the definitions of all tools that a person may be offered."""
-        return self.offer(list(self.tool_categories(person)), person).schemas
+        return self.offer(list(self.tool_categories(person)), person)
 
     def instructions(self, names: Sequence[str]) -> list[Skill]:
         """Return these skills; those gone meanwhile are left out."""
@@ -323,25 +317,22 @@ class ToolCatalog:
         `offline` leaves out what the built-in model cannot do: it follows no instructions, and finds values
         only where a phrase has a blank for them.
         """
-        snapshot, phrases, lines = self._snapshot, self.phrases(), []
+        snapshot, lines = self._snapshot, []
 
         def can_be_filled(tool: Tool) -> bool:
             parameters = snapshot.definitions[tool.name]["function"]["parameters"]
-            return can_fill(phrases.get(tool.name, ()), parameters.get("required", ()))
+            return can_fill(chain(*tool.phrases.values()), parameters.get("required", ()))
 
         for skill in snapshot.usable(person).values():
             tools = [tool for tool in skill.tools if not offline or can_be_filled(tool)]
             if (tools or not offline) and all(tool.name != SEARCH_TOOLS for tool in skill.tools):
-                lines.append(_examples(tools, skill.phrases, language) or skill.description)
+                lines.append(_examples(tools, language) or skill.description)
         servers = snapshot.servers_of(person)
         return [*lines, *(f"{server.name}: {server.description}".rstrip(": ") for server in servers)]
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Return the example phrases of every tool, all languages together."""
-        return {
-            tool: tuple(phrase for phrases in languages.values() for phrase in phrases)
-            for tool, languages in self._snapshot.phrases.items()
-        }
+        return {name: tuple(chain(*tool.phrases.values())) for name, tool in self._snapshot.tools.items()}
 
     def read_only(self) -> frozenset[str]:
         """Return the names of the tools that change nothing, without the one that only names others."""
@@ -426,10 +417,9 @@ def _is_of_use(skill: Skill, offered: Collection[str]) -> bool:
     return not skill.tools or any(tool.name in offered for tool in skill.tools)
 
 
-def _examples(tools: Iterable[Tool], phrases: Phrases, language: str) -> str:
+def _examples(tools: Iterable[Tool], language: str) -> str:
     """Return an example for each of up to three tools, those with at most one blank first."""
-    listed = (phrases.get(tool.name, {}).get(language, ()) for tool in tools)
-    simplest = (min(said, key=_blanks) for said in listed if said)
+    simplest = (min(said, key=_blanks) for tool in tools if (said := tool.phrases.get(language)))
     examples = map(without_given, sorted(simplest, key=lambda phrase: _blanks(phrase) > 1)[:3])
     return " · ".join(f"“{_SLOT.sub('…', example)}”" for example in examples)
 

@@ -65,7 +65,6 @@ class SkillLoader:
         self.skills: tuple[Skill, ...] = ()  # every one by name, also those that are broken or unavailable
         self.clashes: tuple[str, ...] = ()  # which names two skills share, and what happened to the second
         self.tools: tuple[Tool, ...] = ()  # the tools that may be offered, each under a unique name
-        self.phrases: dict[str, dict[str, tuple[str, ...]]] = {}  # examples by offered name and language
 
     @property
     def skill_names(self) -> Collection[str]:
@@ -148,19 +147,16 @@ class SkillLoader:
                 skill = replace(skill, tools=(), available=False, reason=skill.reason or reason)
             skills.append(self._store.switches.apply(skill) if self._store is not None else skill)
         tools: dict[str, Tool] = {}
-        phrases: dict[str, dict[str, tuple[str, ...]]] = {}
         for skill in sorted(skills, key=lambda one: (not one.bundled, bool(one.installed), one.name)):
             for tool in skill.tools if skill.available else ():
                 name = _offered_name(tool.name, skill.name, RESERVED | tools.keys())
                 if name != tool.name:
                     clashes.append(f"{skill.name}: the tool {tool.name} is offered as {name}")
                 tools[name] = tool if name == tool.name else tool.replace(name=name)
-                if tool.name in skill.phrases:
-                    phrases[name] = dict(skill.phrases[tool.name])
         for clash in sorted(set(clashes) - set(self.clashes)):
             log.warning("skills clash: %s", clash)
         self.skills = tuple(sorted(skills, key=lambda one: (one.name, str(one.folder))))
-        self.tools, self.phrases, self.clashes = tuple(tools.values()), phrases, tuple(clashes)
+        self.tools, self.clashes = tuple(tools.values()), tuple(clashes)
 
 
 class InstalledSkills:

@@ -30,8 +30,6 @@ CATALOGUE_DESCRIPTION = 300
 # The skills of this release; its `bundled.txt` names those that run in process.
 RELEASE_SKILLS = Path(__file__).resolve().parents[2] / "skills"
 
-# Example phrases: tool → language → what people write.
-Phrases = Mapping[str, Mapping[str, tuple[str, ...]]]
 PHRASES = "assets/phrases.yaml"
 SENTENCES = "assets/sentences.yaml"
 _Phrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
@@ -110,7 +108,6 @@ class Skill:
     folder: Path
     manifest: Manifest
     tools: tuple[Tool, ...] = ()
-    phrases: Phrases = field(default_factory=dict)
     sentences: Mapping[str, ToolSentences] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -172,8 +169,7 @@ def load_skill(
         description=shortened(manifest.description, CATALOGUE_DESCRIPTION),
         folder=folder,
         manifest=manifest,
-        tools=found.tools,
-        phrases=phrases,
+        tools=tuple(tool.replace(phrases=phrases.get(tool.name, {})) for tool in found.tools),
         sentences=sentences,
         faults=found.faults,
         warnings=tuple(warnings),

@@ -121,6 +121,7 @@ class Traits:
     timeout: float = 30.0
     audience: Audience = "members"
     examples: Iterable[str] = ()  # sentences that lead to this tool
+    phrases: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by language: what people write
     harmless: bool = False  # it changes nothing of the world: it never asks, and runs in a dry run too
     read_only: bool = False  # it changes nothing, but may reach others
     destructive: bool = False  # it takes away what the person keeps: a turn with words of others asks

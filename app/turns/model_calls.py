@@ -19,7 +19,7 @@ from app.store.turn_state import Exchange, TurnState
 from app.text import Private, mask_text
 from app.turns.actions import Round, Routed, answer_row, unique_calls
 from app.turns.finalizer import cut_short
-from app.turns.prompt import SHORTER
+from app.turns.prompt import SHORTER, Message
 from app.turns.state import TurnContext
 
 log = structlog.get_logger(__name__)
@@ -77,7 +77,7 @@ async def route_turn(turn: TurnContext) -> None:
 async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> None:
     """Make one model call, recorded before anything follows from it."""
     turn.build_prompt()
-    tools = turn.prompt.tools.schemas if with_tools else []
+    tools = turn.prompt.tools if with_tools else []
     offered, started = turn.offered if with_tools else (), time.monotonic()
     answer = await _complete(turn, tools)
     text, calls = answer.text, answer.calls if offered else ()
@@ -88,13 +88,13 @@ async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> None
     taken = [call.id for one in turn.transcript.rounds for call in one.calls]
     calls = unique_calls(calls[:CALLS_PER_ROUND], taken)
     shown = [{"tools": tools}, *turn.prompt.messages] if tools else turn.prompt.messages
-    trace = _traced(f"llm:{number}", shown, answer, started, turn.prompt.tools.catalog.hash)
+    trace = _traced(f"llm:{number}", shown, answer, started, turn.tools.catalog.hash)
     asked = Round(text, calls, attached=answer.attached if calls else {})
     await turn.record(trace.key, "llm", answer_row(asked), trace)
     turn.transcript = turn.transcript.with_round(asked)
 
 
-async def _complete(turn: TurnContext, tools: list[dict[str, JSON]]) -> ModelAnswer:
+async def _complete(turn: TurnContext, tools: list[Message]) -> ModelAnswer:
     """Ask the model, again with a shorter prompt when its window has no room for the whole one."""
     while True:
         request = ModelRequest(

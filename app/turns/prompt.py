@@ -19,7 +19,6 @@ from app.llm.model import PROMPTS, ToolCall
 from app.memory.summary import summary_line
 from app.messages import JSON
 from app.people import Person
-from app.routing.tool_catalog import ToolSet
 from app.search.words import terms
 from app.skills import Skill
 from app.store.limits import CHARACTERS_PER_TOKEN, GUESTS_CHARACTERS
@@ -61,7 +60,7 @@ class Prompt:
     earlier: Sequence[Message] = ()
     newest: Message = field(default_factory=dict)  # what the person sent now
     since: Sequence[Message] = ()
-    tools: ToolSet = field(default_factory=ToolSet)
+    tools: list[Message] = field(default_factory=list)  # their definitions
     steps: int = 0  # by which it is made shorter, for a model with a small window
 
     @property
@@ -100,7 +99,7 @@ def build_prompt(
     person: Person,
     skills: Sequence[Skill],
     facts: Sequence[Fact],
-    tools: ToolSet,
+    tools: list[Message],
     since: Sequence[Message] = (),
     steps: int = 0,
 ) -> Prompt:

@@ -17,8 +17,7 @@ def bundled(nowhere: Path) -> list[Document]:
     """The tools of the release as the index reads them; `nowhere`: a folder that holds no other skills."""
     loader = SkillLoader(nowhere)
     loader.refresh()
-    phrases = loader.phrases
-    return [document(tool, phrases.get(tool.name, {})) for tool in loader.tools]
+    return [document(tool, tool.phrases.values()) for tool in loader.tools]
 
 
 def of_servers(listing: Path) -> Iterator[Document]:

@@ -168,7 +168,7 @@ class Dialog:
     def __init__(self, abilities: ToolCatalog, language: str, role: Role = "member", **results: Any) -> None:
         self.model = OfflineModel(abilities, now=lambda: NOW)
         self.who = replace(person(language), role=role)
-        self.tools = abilities.offer(sorted(abilities.tool_categories(self.who)), self.who).schemas
+        self.tools = abilities.offer(sorted(abilities.tool_categories(self.who)), self.who)
         self.earlier: list[Exchange] = []
         self._results = results
 

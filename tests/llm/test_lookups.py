@@ -18,7 +18,7 @@ async def answered(
     """What the model answers once its calls had these results."""
     model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
-    tools = abilities.offer(sorted(abilities.tool_categories(who)), who).schemas
+    tools = abilities.offer(sorted(abilities.tool_categories(who)), who)
     messages = [{"role": "user", "content": said}]
     for result in results:
         messages += [{"role": "assistant", "tool_calls": [{}]}, {"role": "tool", "content": result}]

@@ -49,13 +49,8 @@ def test_the_skills_of_the_release_load_without_a_fault() -> None:
         assert len(skill.instructions) <= 1200, skill.name  # each prompt that holds them pays for them
         for tool in skill.tools:
             for language in ("es", "pt", "en"):
-                assert len(skill.phrases[tool.name][language]) >= 10, (tool.name, language)
-            slots = {
-                slot
-                for phrases in skill.phrases[tool.name].values()
-                for text in phrases
-                for slot in _slots(text)
-            }
+                assert len(tool.phrases[language]) >= 10, (tool.name, language)
+            slots = {slot for phrases in tool.phrases.values() for text in phrases for slot in _slots(text)}
             assert slots <= tool.input_schema["properties"].keys(), tool.name
 
 
@@ -72,7 +67,7 @@ def test_what_is_read_of_the_release_is_what_runs() -> None:
     for runs, told in zip(live.skills, read.skills, strict=True):
         assert _facts(runs) == _facts(told)
     assert stamp(tool.get_schema() for tool in live.tools) == stamp(tool.get_schema() for tool in read.tools)
-    assert live.phrases == read.phrases
+    assert [tool.phrases for tool in live.tools] == [tool.phrases for tool in read.tools]
 
 
 def _facts(skill: Skill) -> list[object]:
@@ -293,7 +288,7 @@ def test_the_second_tool_of_a_name_is_offered_under_its_skills(tmp_path: Path, r
         write(release / name, HELLO, files=files)
     loader = loaded(tmp_path / "own", release)
     assert [tool.name for tool in loader.tools] == ["hello", "second_hello"]
-    assert loader.phrases["second_hello"]["es"] == ("hola second",)
+    assert loader.tools[1].phrases["es"] == ("hola second",)
     assert loader.clashes == ("second: the tool hello is offered as second_hello",)
 
 
@@ -359,12 +354,12 @@ def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> N
     written = {"assets/phrases.yaml": "hello: {es: [' hola']}\nghost: {es: [x]}\n"}
     folder = write(release / "first", HELLO, files=written)
     skill = load_skill(folder, release=release)
-    assert skill.phrases == {"hello": {"es": ("hola",)}}
+    assert skill.tools[0].phrases == {"es": ("hola",)}
     assert "'ghost'" in " ".join(skill.warnings)
     for broken in ("[", "- a\n- b\n", "hello: text\n", "hello: {fr: [salut]}\n", "hello: {es: ['']}\n"):
         (folder / "assets/phrases.yaml").write_text(broken, "utf-8")
         skill = load_skill(folder, release=release)
-        assert (skill.available, skill.phrases) == (True, {})
+        assert (skill.available, skill.tools[0].phrases) == (True, {})
         assert "phrases.yaml is left out: " in " ".join(skill.warnings)
 
 
