@@ -6,8 +6,7 @@ depends on; the whole card has all of them, each with its details below it.
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -170,20 +169,20 @@ class _Words:
             return Fact(say(self.language, "Only owners may use it."))
         return Fact(say(self.language, "Everyone here may use it, and all share its data."))
 
-    def findings(self, found: Sequence[Finding], counts: Mapping[Kind, int]) -> Fact:
-        """Say what kinds of suspicious things were found, and how many of each; below, those listed."""
-        names = {kind: name for kind, name in kind_names(self.language).items() if kind in counts}
-        if not names:
-            return Fact(say(self.language, "Nothing conspicuous was found in it."), is_vital=False)
+    def findings(self, found: Sequence[Finding]) -> Fact:
+        """Say what kinds of suspicious things were found, in how many files; below, the first in each."""
+        kinds: list[str] = []
         details: list[str] = []
-        for kind, name in names.items():
-            listed = [one for one in found if one.kind == kind]
-            details.append(f"- {name} ({counts[kind]})")
-            details += [f"   {quoted(one.file)} {one.line}: {quoted(one.excerpt)}" for one in listed]
-            if more := counts[kind] - len(listed):
-                details.append("   " + say(self.language, "- and {n} more", n=more))
-        kinds = ", ".join(f"{name} ({counts[kind]})" for kind, name in names.items())
-        return Fact("⚠ " + say(self.language, "Worth a look: {kinds}", kinds=kinds), details)
+        for kind, name in kind_names(self.language).items():
+            if listed := [one for one in found if one.kind == kind]:
+                kinds.append(f"{name} ({len(listed)})")
+                details.append(f"- {kinds[-1]}")
+                first = listed[:_MOST_FILES]
+                details += [f"   {quoted(one.file)} {one.line}: {quoted(one.excerpt)}" for one in first]
+        if not kinds:
+            return Fact(say(self.language, "Nothing conspicuous was found in it."), is_vital=False)
+        told = say(self.language, "Worth a look: {kinds}", kinds=", ".join(kinds))
+        return Fact(f"⚠ {told}", details)
 
 
 def _card(candidate: Candidate, text: str, question: str, *written: Choice) -> Card:
@@ -220,7 +219,7 @@ def _skill_facts(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fa
     yield Fact(f"sha256: {card.sha256}", is_vital=False)
     if before := ", ".join(map(words.quoted, card.came_from)):
         yield Fact(say(language, "It came from another address before: {source}", source=before))
-    yield words.findings(card.findings, card.finding_counts)
+    yield words.findings(card.findings)
     if names := [*(one.name for one in card.servers), *(one.name for one in card.refused)]:
         yield Fact(
             say(language, "MCP servers: {names}", names=words.names(names)), list(_servers(language, card))
@@ -282,7 +281,7 @@ def _server_facts(words: _Words, plan: Plan, workspace: Path | None) -> Iterator
     """Yield the facts of a server; without a `workspace` it would run unconfined."""
     language = words.language
     yield _origin(language, plan)
-    yield words.findings(plan.findings, Counter(one.kind for one in plan.findings))
+    yield words.findings(plan.findings)
     if plan.url:
         host = quoted(urlsplit(plan.url).hostname or plan.url)
         said = say(language, "It runs elsewhere: what you ask it goes to {address}", address=host)

@@ -8,7 +8,6 @@ import os
 import resource
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from pydantic import TypeAdapter
 
 from app.installs.pipeline import Quarantined, QuarantineError, kept
 from app.people import Audience
-from app.skills.findings import Finding, Kind, find, hosts
+from app.skills.findings import Finding, find, hosts
 from app.skills.manifest import audience_of, may_use_network
 from app.skills.scripts import Script, scripts_in
 from app.skills.servers import RefusedServer, Server, read_servers
@@ -25,9 +24,6 @@ from app.text import escape_text
 from app.tools.source import find_tools
 
 MAX_LISTED = 100  # hosts, tools, variables: a longer list is approved without being read
-MAX_OF_A_KIND = 30  # findings that are listed; the others are counted
-MAX_OF_A_MILD_KIND = 5
-_MILD: frozenset[Kind] = frozenset({"runs-code"})  # found in a third of honest skills
 EXAMINE_SECONDS = 20  # a hundred times what an honest skill takes
 EXAMINE_MEMORY = 1024 * 1024 * 1024
 
@@ -44,9 +40,9 @@ class SkillCard:
     `source` is the address that the person wrote, `sent_on` the other host that it redirected to.
     Texts from outside are unchanged: to show them, use `quoted`. `files` have their sizes in bytes, `tools`
     the descriptions that a model would read. `settings` are variables that it asks for and would be given.
-    Of `findings` some of each kind are listed, and all counted. `scripts` are programs that its instructions
-    may tell to run, with internet where `script_network`. For an update `replaces` is the hash of the version
-    before, and `came_from` the address and the host of that one, if they are others now.
+    `scripts` are programs that its instructions may tell to run, with internet where `script_network`. For an
+    update `replaces` is the hash of the version before, and `came_from` the address and the host of that one,
+    if they are others now.
     """
 
     name: str
@@ -63,7 +59,6 @@ class SkillCard:
     refused: tuple[RefusedServer, ...]
     audience: Audience
     findings: tuple[Finding, ...]
-    finding_counts: Mapping[Kind, int]
     sent_on: str = ""
     scripts: tuple[Script, ...] = ()
     script_network: bool = False
@@ -130,7 +125,6 @@ def make_card(tree: Quarantined) -> SkillCard:
             raise QuarantineError(
                 f"it names {count} {what}; at most {MAX_LISTED} are taken, more nobody would read"
             )
-    findings = find(tree.files)
     return SkillCard(
         name=tree.name,
         title=manifest.name,
@@ -145,8 +139,7 @@ def make_card(tree: Quarantined) -> SkillCard:
         servers=servers,
         refused=refused,
         audience="owners" if settings else audience_of(manifest),
-        findings=_listed(findings),
-        finding_counts=Counter(one.kind for one in findings),
+        findings=find(tree.files),
         sent_on=tree.sent_on,
         scripts=scripts_in(tree.files),
         script_network=may_use_network(manifest),
@@ -159,18 +152,6 @@ def quoted(text: str) -> str:
 
 
 _CARD = TypeAdapter(SkillCard)
-
-
-def _listed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Choose the first of each kind in every file, so that a file full of them hides no other."""
-    chosen: dict[Kind, dict[str, Finding]] = {}
-    for one in findings:
-        chosen.setdefault(one.kind, {}).setdefault(one.file, one)
-    return tuple(
-        one
-        for kind, by_file in chosen.items()
-        for one in [*by_file.values()][: MAX_OF_A_MILD_KIND if kind in _MILD else MAX_OF_A_KIND]
-    )
 
 
 def _tools(tree: Quarantined) -> tuple[dict[str, str], str]:

@@ -14,11 +14,10 @@ from typing import Any, Literal
 import yaml
 
 from app.skills.installed import Files
-from app.text import visible
+from app.text import on_one_line, visible
 
 Kind = Literal["hidden-text", "instruction", "shell", "credentials", "runs-code", "unreadable"]
 
-MOST_PER_FILE = 20  # of one kind, each with other words than those before
 LONGEST_EXCERPT = 120
 # Characters of a file: the searches of all files must end within the time limit of an examination.
 LOOKED_AT = 256 * 1024
@@ -35,7 +34,7 @@ class Finding:
 
 
 def find(files: Files) -> tuple[Finding, ...]:
-    """Return all findings, by file and line. Takes up to seconds: not for the event loop."""
+    """Return the first finding of each kind in each file. Takes up to seconds: not for the event loop."""
     return tuple(finding for path in sorted(files) for finding in _in_file(path, files[path]))
 
 
@@ -67,13 +66,11 @@ def _in_file(path: str, content: bytes) -> Iterator[Finding]:
             "unreadable", path, 1, f"{len(content)} bytes, of which only the beginning was looked at"
         )
     matches = ((kind, found.start(), found[0]) for kind, one in _PATTERNS for found in one.finditer(text))
-    seen: dict[Kind, set[str]] = {}
+    seen: set[Kind] = set()
     for kind, place, excerpt in chain(_hidden(text), matches):
-        excerpts = seen.setdefault(kind, set())
-        if len(excerpts) < MOST_PER_FILE and excerpt not in excerpts:
-            excerpts.add(excerpt)
-            shown = visible(" ".join(excerpt.split()))
-            shown = shown if len(shown) <= LONGEST_EXCERPT else f"{shown[:LONGEST_EXCERPT]}…"
+        if kind not in seen:
+            seen.add(kind)
+            shown = on_one_line(visible(excerpt), LONGEST_EXCERPT)
             yield Finding(kind, path, text.count("\n", 0, place) + 1, shown)
 
 

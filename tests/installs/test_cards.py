@@ -114,9 +114,7 @@ def test_a_file_full_of_findings_hides_none_of_another_file() -> None:
     shell = [one for one in made.findings if one.kind == "shell"]
     assert len(shell) == 26
     assert "z.md" in {one.file for one in shell}
-    text = words(made).text
-    assert "- risky commands (501)" in text
-    assert "- and 475 more" in text
+    assert "- risky commands (26)" in words(made).text
 
 
 async def test_a_version_that_is_a_sentence_is_quoted() -> None:
