@@ -90,7 +90,7 @@ async def _search(settings: Settings, words: str) -> None:
             raise RecadoError(f"no server of the registry fits {words!r}; there are some for: {topics}")
         synced_at, trouble = await directory.synced_at(), directory.trouble
     for one in found:
-        show(f"{one.name}  {one.version}\n    {one.description or one.title}")
+        show(f"{one.name}  {one.version}\n    {one.description}")
         if one.reason is not None:
             show(f"    not here: {reason_said('en', one.reason)}")
     as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"

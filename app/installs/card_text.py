@@ -15,8 +15,8 @@ import structlog
 
 from app.i18n import detect_language, program, say, say_plural
 from app.installs.cards import SkillCard, quoted
-from app.installs.servers import Plan
 from app.llm.model import Model, ModelError, ModelRequest
+from app.mcp.approved import InstalledServer
 from app.people import Audience
 from app.settings import Settings
 from app.skills.findings import Finding, Kind
@@ -40,7 +40,7 @@ _TRANSLATE = (
 )
 
 # What a yes is asked for; everything that it is about is in its `subject`.
-Candidate = SkillCard | Plan
+Candidate = SkillCard | InstalledServer
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +68,7 @@ class CardWriter:
         words, question = _Words(language, True), _question(language, candidate)
         lines = [fact.line for fact in self._facts(words, candidate) if fact.is_vital]
         more = say(language, "Write “details” to see all of it.")
-        if isinstance(candidate, Plan) and candidate.grants.network:
+        if isinstance(candidate, InstalledServer) and candidate.grants.network:
             more = say(language, "Write “details” to see all of it, “no internet” to install it without.")
         lines += [self._kinds_of_yes(language, candidate), more]
         rest = "\n".join(filter(None, lines))
@@ -186,7 +186,7 @@ class _Words:
 
 
 def _card(candidate: Candidate, text: str, question: str, *written: Choice) -> Card:
-    if isinstance(candidate, Plan) and candidate.grants.network:
+    if isinstance(candidate, InstalledServer) and candidate.grants.network:
         written += ("offline",)
     return Card(text, candidate.label, INSTALL, candidate.subject, question, written)
 
@@ -196,7 +196,7 @@ def _title(language: str, candidate: Candidate) -> str:
     if isinstance(candidate, SkillCard):
         name = quoted(candidate.title)
         return say(language, "Skill {name}: {description}", name=name, description=description)
-    name = quoted(candidate.title or candidate.name)
+    name = quoted(candidate.name)
     return say(language, "MCP server {name}: {description}", name=name, description=description)
 
 
@@ -277,7 +277,7 @@ def _tools(words: _Words, card: SkillCard, sandboxed: bool) -> Iterator[Fact]:
     yield Fact(tools, details)
 
 
-def _server_facts(words: _Words, plan: Plan, workspace: Path | None) -> Iterator[Fact]:
+def _server_facts(words: _Words, plan: InstalledServer, workspace: Path | None) -> Iterator[Fact]:
     """Yield the facts of a server; without a `workspace` it would run unconfined."""
     language = words.language
     yield _origin(language, plan)
@@ -291,7 +291,7 @@ def _server_facts(words: _Words, plan: Plan, workspace: Path | None) -> Iterator
     else:
         yield _rights(words, plan, workspace)
     if plan.secrets:
-        names = words.names([one.key for one in plan.secrets])
+        names = words.names(list(plan.secrets))
         said = say(language, "It asks for {names}: never here, but in a shell.", names=names)
         yield Fact(said, list(_secrets(language, plan)))
     yield words.audience(plan.audience)
@@ -299,7 +299,7 @@ def _server_facts(words: _Words, plan: Plan, workspace: Path | None) -> Iterator
         yield Fact(say(language, "What you changed in its entry in the file of servers is gone then."))
 
 
-def _origin(language: str, plan: Plan) -> Fact:
+def _origin(language: str, plan: InstalledServer) -> Fact:
     is_plain = _PLAIN_VERSION.fullmatch(plan.version)
     publisher = plan.registry_id.partition("/")[0]  # as proved to the registry
     which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
@@ -318,7 +318,7 @@ def _origin(language: str, plan: Plan) -> Fact:
     return Fact(line, details)
 
 
-def _rights(words: _Words, plan: Plan, workspace: Path) -> Fact:
+def _rights(words: _Words, plan: InstalledServer, workspace: Path) -> Fact:
     language, grants = words.language, plan.grants
     if workspace in grants.folders_write:
         uses = [say(language, "all of your files")]
@@ -336,12 +336,11 @@ def _rights(words: _Words, plan: Plan, workspace: Path) -> Fact:
     return Fact(say(language, "It may use: {things}.", things=", ".join(uses)), details)
 
 
-def _secrets(language: str, plan: Plan) -> Iterator[str]:
-    for secret in plan.secrets:
-        needed = say(language, "needed") if secret.required else say(language, "not always needed")
-        described = f": {quoted(secret.description)}" if secret.description else ""
-        yield f"- {secret.key} ({needed}){described}"
-        yield f"   {program()} mcp secret {plan.name} {secret.key}"
+def _secrets(language: str, plan: InstalledServer) -> Iterator[str]:
+    for name, is_needed in plan.secrets.items():
+        needed = say(language, "needed") if is_needed else say(language, "not always needed")
+        yield f"- {name} ({needed})"
+        yield f"   {program()} mcp secret {plan.name} {name}"
 
 
 def _pairs(settings: Sequence[tuple[str, str]]) -> list[str]:

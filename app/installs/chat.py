@@ -21,7 +21,7 @@ from app.installs.card_text import PHONE_CHARACTERS, CardWriter
 from app.installs.cards import quoted
 from app.installs.directory import MAX_CHOICES, Directory, resolve, resolve_local
 from app.installs.pipeline import Approval, InstallError, discard_old
-from app.installs.servers import Plan, ServerInstaller
+from app.installs.servers import ServerInstaller
 from app.installs.skills import SkillInstaller, is_written_in, tidy_skills
 from app.llm.model import Model
 from app.mcp.approved import InstalledServer, hashes, records, subject_of
@@ -319,7 +319,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         question = sentences.held_back_question(language, state.name)
         return Card(text, state.name, ONCE, subject_of(state), question)
 
-    async def _plan(self, arguments: Mapping[str, JSON], language: str) -> Plan:
+    async def _plan(self, arguments: Mapping[str, JSON], language: str) -> InstalledServer:
         name = str(arguments["name"])
         found = await resolve(self.directory, name)
         if isinstance(found, list) and found:

@@ -351,18 +351,18 @@ class _Api:
 ENTRY_BYTES = 64 * 1024
 BUSY_SECONDS = 10.0
 _SHORTEST_BEGINNING = 4
-_VERSION = 3
+_VERSION = 4
 _TABLES = """
 CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, raw BLOB NOT NULL);
-CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, title, description, publisher);
+CREATE VIRTUAL TABLE IF NOT EXISTS stems USING fts5 (own_name, description, publisher);
 CREATE TABLE IF NOT EXISTS fetched (synced_at REAL NOT NULL);
 """
 _KEEP = (
     "INSERT INTO entries (name, raw) VALUES (?, ?) ON CONFLICT DO UPDATE SET raw = excluded.raw RETURNING id"
 )
-_INDEX = "INSERT INTO stems (rowid, own_name, title, description, publisher) VALUES (?, ?, ?, ?, ?)"
+_INDEX = "INSERT INTO stems (rowid, own_name, description, publisher) VALUES (?, ?, ?, ?)"
 _FIND = (
-    "SELECT e.raw, -bm25(stems, 3, 2, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
+    "SELECT e.raw, -bm25(stems, 3, 1, 1) AS score FROM stems JOIN entries e ON e.id = stems.rowid"
     " WHERE stems MATCH ? ORDER BY score DESC, e.name LIMIT ?"
 )
 
@@ -394,8 +394,7 @@ class _Mirror:
                 connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
                 if entry.reason is not None and entry.reason.code == "DELETED":
                     continue
-                title, description = (_NAMESPACE.sub(" ", text) for text in (entry.title, entry.description))
-                texts = (entry.own_name, title, description, entry.publisher)
+                texts = (entry.own_name, _NAMESPACE.sub(" ", entry.description), entry.publisher)
                 # github, and git, hub
                 stems = [" ".join([*terms(text.lower()), *terms(text)]) for text in texts]
                 connection.execute(_INDEX, (id, *stems))
@@ -405,7 +404,8 @@ class _Mirror:
         with self._opened() as connection:
             connection.execute("DELETE FROM fetched")
             connection.execute("INSERT INTO fetched VALUES (?)", (began,))
-        self._path.with_name("registry.db").unlink(missing_ok=True)  # of versions before this one
+        for other in set(self._path.parent.glob("registry*.db")) - {self._path}:  # of before
+            other.unlink()
 
     def entry(self, name: str) -> Entry | None:
         """Return the entry of that exact name, also one that was deleted from the registry."""
@@ -502,8 +502,7 @@ def _server_json(name: str, detail: Mapping[str, JSON]) -> JSON:
     """Write what it says of a server; one that wants to be configured, or is a bundle, is not installed."""
     kinds = map(mapping, array(detail.get("connections")))
     hosted = next((one for one in kinds if one.get("type") == "http"), {})
-    described = {"name": name, "title": detail.get("displayName"), "description": detail.get("description")}
-    described["version"] = "latest"
+    described = {"name": name, "description": detail.get("description"), "version": "latest"}
     if not hosted or mapping(hosted.get("configSchema")).get("required"):
         kind = "configuration" if hosted else "mcpb"
         return {**described, "packages": [{"registryType": kind, "identifier": detail.get("qualifiedName")}]}

@@ -26,7 +26,7 @@ Format = Literal["string", "boolean", "filepath"]
 NAME = re.compile(r"[a-zA-Z0-9.-]{1,100}/[a-zA-Z0-9._-]{1,100}")
 OFFICIAL = "io.modelcontextprotocol.registry/official"
 PROVIDED = "io.modelcontextprotocol.registry/publisher-provided"
-TITLE_CHARACTERS = 100
+SHORT_CHARACTERS = 100
 DESCRIPTION_CHARACTERS = 400
 DETAIL_CHARACTERS = 200
 VALUE_CHARACTERS = 2000
@@ -118,7 +118,6 @@ class Entry:
     """
 
     name: str
-    title: str
     description: str
     version: str
     choice: Package | Remote | None = None
@@ -172,9 +171,8 @@ def read_entry(raw: JSON) -> Entry | None:
         return None
     entry = Entry(
         name=name,
-        title=_text(server.get("title"), TITLE_CHARACTERS),
         description=_text(server.get("description"), DESCRIPTION_CHARACTERS),
-        version=_text(server.get("version"), TITLE_CHARACTERS),
+        version=_text(server.get("version"), SHORT_CHARACTERS),
         offline=needs.get("network") is False,
     )
     status = _text(meta.get("status") or server.get("status"), 20)
@@ -202,7 +200,7 @@ def _package(raw: Mapping[str, JSON]) -> Package:
         raise _Unusable(kind if kind not in _KINDS else str(transport["type"]), "OTHER_KIND")
     form = _KINDS[kind]
     identifier = _text(raw.get("identifier"), DETAIL_CHARACTERS)
-    version = _text(raw.get("version"), TITLE_CHARACTERS)
+    version = _text(raw.get("version"), SHORT_CHARACTERS)
     home, runtime = str(raw.get("registryBaseUrl") or ""), _text(raw.get("runtimeHint"), 40)
     harmless = _NEEDLESS | {identifier, f"{identifier}{form['joint']}{version}"}
     given = [
@@ -230,7 +228,7 @@ def _argument(position: int, raw: Mapping[str, JSON]) -> Variable:
         flag, name = "", hint if _VARIABLE_NAME.fullmatch(hint) else f"argument_{position}"
     else:
         flag = name = str(raw.get("name"))
-        if not _FLAG.fullmatch(flag) or len(flag) > TITLE_CHARACTERS:
+        if not _FLAG.fullmatch(flag) or len(flag) > SHORT_CHARACTERS:
             raise _Unusable(flag)
     variable = _variable(name, raw)
     if variable.secrets:  # every process would see them

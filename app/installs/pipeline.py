@@ -6,6 +6,7 @@ server. Zip archives are read within limits, and nothing that one says of itself
 """
 
 import asyncio
+import hashlib
 import io
 import json
 import os
@@ -220,20 +221,25 @@ def kept(data_dir: Path, sha256: str) -> Quarantined:
     return tree
 
 
-def keep_plan(data_dir: Path, subject: str, text: str) -> None:
-    """Write the plan of a server to the quarantine; `subject` is the sha256 of its text."""
+def keep_plan(data_dir: Path, text: str) -> str:
+    """Write the plan of a server to the quarantine; return the sha256 of its text, its subject."""
+    subject = hashlib.sha256(text.encode()).hexdigest()
     place = _place(data_dir, subject)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(place / _PLAN, text)
     os.utime(place)
+    return subject
 
 
 def kept_plan(data_dir: Path, subject: str) -> str:
-    """Read the text of a plan back. Raise `InstallError` if it is gone."""
+    """Read the text of a plan back. Raise `InstallError` if it is gone or was changed."""
     try:
-        return (_place(data_dir, subject) / _PLAN).read_text(encoding="utf-8")
+        text = (_place(data_dir, subject) / _PLAN).read_text(encoding="utf-8")
     except (OSError, ValueError, QuarantineError) as error:
         raise InstallError("CHANGED", "what was looked at is no longer there; ask again") from error
+    if hashlib.sha256(text.encode()).hexdigest() != subject:
+        raise InstallError("CHANGED", "what was looked at has been changed; ask again")
+    return text
 
 
 def discard(data_dir: Path, sha256: str) -> None:

@@ -75,8 +75,7 @@ def list_text(language: str, entries: Sequence[Entry], *, asks: bool = False) ->
     """List servers by exact name; where one can be installed, say how, or ask which is meant."""
     lines = [say(language, "I found these servers:")]
     for number, entry in enumerate(entries, start=1):
-        text = entry.description or entry.title
-        lines.append(f"{number}. {entry.name} — {quoted(shortened(text, _SHORT))}")
+        lines.append(f"{number}. {entry.name} — {quoted(shortened(entry.description, _SHORT))}")
         if (reason := entry.reason) is not None:
             lines.append("   " + say(language, "not here: {reason}", reason=reason_said(language, reason)))
     name = next((entry.name for entry in entries if entry.reason is None), "")

@@ -8,22 +8,14 @@ server's data. After a kill an install or a removal can be done again; `tidy` re
 """
 
 import asyncio
-import dataclasses
-import hashlib
-import json
 import logging
 import re
 import secrets
-import shlex
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter
 
 from app.errors import RecadoError
 from app.i18n import lazy
@@ -40,12 +32,11 @@ from app.mcp import approved
 from app.mcp.approved import InstalledServer
 from app.mcp.configuration import Secrets, add_server, read_mapping, remove_server
 from app.mcp.definitions import NAME_RULE, is_server_name
-from app.people import Audience
 from app.processes.sandbox import Grants, Sandbox
 from app.routing.tool_catalog import ToolCatalog
 from app.security import write_private
 from app.settings import Settings
-from app.skills.findings import Finding, find
+from app.skills.findings import find
 from app.skills.installed import remove_tree
 from app.skills.loader import SkillLoader
 from app.store.disk_space import MEGABYTE, Disk
@@ -65,63 +56,6 @@ _KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 _SCRATCH = ".staging-"
 
 
-@dataclass(frozen=True)
-class Plan:
-    """An install of a package (`kind` npm or pypi) that runs here, or of a remote server (`kind` "").
-
-    `env`, `url` and `headers` hold `${VARIABLE}` where its own `secrets` are filled in, which are given
-    outside the chat. `home` is the folder where it starts and may write. `replaces` is the subject of the
-    install that it would replace, or ""; `edited` tells that the operator changed that one's entry, which
-    would be lost.
-    """
-
-    name: str
-    registry_id: str
-    title: str
-    description: str
-    version: str
-    kind: str = ""
-    identifier: str = ""
-    args: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
-    url: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
-    home: str = ""
-    secrets: tuple[Variable, ...] = ()
-    grants: Grants = dataclasses.field(default_factory=Grants)
-    audience: Audience = "members"
-    findings: tuple[Finding, ...] = ()
-    replaces: str = ""
-    edited: bool = False
-
-    @property
-    def label(self) -> str:
-        return f"{self.registry_id} {self.version}"
-
-    @property
-    def command_line(self) -> str:
-        """The whole command: the package's own program with its arguments; "" for a remote."""
-        if self.url:
-            return ""
-        runtime, joint = ("node", "@") if self.kind == "npm" else ("python", "==")
-        return shlex.join([runtime, f"{self.identifier}{joint}{self.version}", *self.args])
-
-    @cached_property
-    def text(self) -> str:
-        """The plan as canonical JSON."""
-        return json.dumps(dataclasses.asdict(self), default=str, sort_keys=True, ensure_ascii=False)
-
-    @cached_property
-    def subject(self) -> str:
-        """The sha256 of `text`."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-
-def read_plan(text: str) -> Plan:
-    """Read the `text` of a plan. Raise `ValueError` if it is none."""
-    return TypeAdapter(Plan).validate_json(text)
-
-
 def make_plan(
     entry: Entry,
     name: str,
@@ -133,7 +67,7 @@ def make_plan(
     network: bool | None = None,
     replaces: str = "",
     edited: bool = False,
-) -> Plan:
+) -> InstalledServer:
     """Plan the server `name` with its folder `home`; `values` are by the keys of its variables.
 
     `folder`, in the workspace, is for the variable that needs one and has no value; "." is all of it.
@@ -147,36 +81,35 @@ def make_plan(
     for key, value in values.items():
         _check_value(entry.inputs.get(key), key, value)
     filler = _Filler(home, workspace, values, folder)
-    grants = Grants()
-    started: dict[str, Any]
+    texts = {"description": entry.description}
+    texts |= {one.name: one.description for one in entry.inputs.values()}
+    plan = InstalledServer(
+        name=name,
+        registry_id=entry.name,
+        version=entry.version,
+        description=entry.description,
+        findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
+        replaces=replaces,
+        edited=edited,
+    )
     if isinstance(choice, Remote):
-        filler.ask(choice.secrets)
-        headers = tuple(filler.settings(choice.headers))
-        started = {"version": entry.version, "url": choice.url, "headers": headers}
+        plan = replace(plan, url=choice.url, headers=tuple(filler.settings(choice.headers)))
     else:
-        started = {"kind": choice.kind, "identifier": choice.identifier, "version": choice.version}
-        started |= {"home": str(home), "args": tuple(filler.arguments(choice))}
-        started |= {"env": tuple(filler.settings(choice.environment))}
+        plan = replace(
+            plan,
+            version=choice.version,
+            kind=choice.kind,
+            identifier=choice.identifier,
+            args=tuple(filler.arguments(choice)),
+            env=tuple(filler.settings(choice.environment)),
+        )
         grants = Grants(
             network=not entry.offline if network is None else network,
             programs=bool(_RUNS_PROGRAMS & set(_words(choice.identifier))),
             folders_write=tuple(sorted(filler.granted)),
         )
-    texts = {"title": entry.title, "description": entry.description}
-    texts |= {one.name: one.description for one in entry.inputs.values()}
-    return Plan(
-        name=name,
-        registry_id=entry.name,
-        title=entry.title,
-        description=entry.description,
-        **started,
-        secrets=tuple(filler.asked.values()),
-        grants=grants,
-        audience="owners" if filler.asked or grants.folders_write else "members",
-        findings=find({place: text.encode() for place, text in texts.items() if text.strip()}),
-        replaces=replaces,
-        edited=edited,
-    )
+        plan = replace(plan, grants=grants)
+    return replace(plan, audience="owners" if plan.secrets or plan.grants.folders_write else "members")
 
 
 def short_name(entry: Entry, taken: Collection[str]) -> str:
@@ -191,7 +124,7 @@ def short_name(entry: Entry, taken: Collection[str]) -> str:
 
 
 class _Filler:
-    """Fills in given values, and collects the folders they grant and the values still to be given."""
+    """Fills in given values, and collects the folders they grant."""
 
     def __init__(self, home: Path, workspace: Path, values: Mapping[str, str], folder: str) -> None:
         self._home = home
@@ -199,19 +132,12 @@ class _Filler:
         self._values = values
         self._folder = folder
         self.granted: set[Path] = set()
-        self.asked: dict[str, Variable] = {}
-
-    def ask(self, variables: Iterable[Variable]) -> None:
-        """Note values that are filled in once they are given."""
-        self.asked |= {one.key: one for one in variables}
 
     def settings(self, variables: Iterable[Variable]) -> Iterator[tuple[str, str]]:
         """Yield the variables that have a value, or a reference that is filled in once one is given."""
         for variable in variables:
-            self.ask(variable.secrets)
             value = variable.value or self._now(variable)
             if not value and (variable.secret or variable.required):
-                self.ask([variable])
                 value = f"${{{variable.key}}}" if variable.required else f"${{{variable.key}:-}}"
             if value:
                 yield variable.name, value
@@ -279,7 +205,7 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
-class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
+class ServerInstaller(InstallPipeline[InstalledServer, InstalledServer]):
     """Installs servers of the registry; none gets the name of one of the `skills`."""
 
     def __init__(
@@ -300,21 +226,15 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         values: Mapping[str, str] | None = None,
         folder: str = "",
         network: bool | None = None,
-    ) -> Plan:
+    ) -> InstalledServer:
         """Plan an install and keep the plan, so that a yes can come later; see `make_plan`.
 
         A server that is installed already keeps its name.
         """
         return await asyncio.to_thread(self._plan, entry, name, values or {}, folder, network)
 
-    def load(self, subject: str) -> Plan:
-        try:
-            plan = read_plan(kept_plan(self.data_dir, subject))
-        except ValueError as error:
-            raise InstallError("CHANGED", "what was looked at cannot be read; ask again") from error
-        if plan.subject != subject:
-            raise InstallError("CHANGED", "what was looked at has been changed; ask again")
-        return plan
+    def load(self, subject: str) -> InstalledServer:
+        return replace(approved.from_json(kept_plan(self.data_dir, subject)), subject=subject)
 
     def installed(self, name: str) -> InstalledServer:
         record = approved.read_record(self.data_dir, name)
@@ -337,7 +257,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
 
     def _plan(
         self, entry: Entry, name: str, values: Mapping[str, str], folder: str, network: bool | None
-    ) -> Plan:
+    ) -> InstalledServer:
         before = next((one for one in approved.records(self.data_dir) if one.registry_id == entry.name), None)
         name = before.name if before is not None else self._free_name(entry, name)
         if before is not None and not folder:
@@ -355,8 +275,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
             edited=self._is_edited(name, before),
         )
         self._check_possible(plan)
-        keep_plan(self.data_dir, plan.subject, plan.text)
-        return plan
+        return replace(plan, subject=keep_plan(self.data_dir, approved.to_json(plan)))
 
     def _free_name(self, entry: Entry, name: str) -> str:
         """Return the name that was asked for, or a short one. Raise `InstallError` if it cannot be used."""
@@ -369,7 +288,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         left_secrets = {path.name for path in Secrets(self.data_dir).folder.glob("*")}
         return name or short_name(entry, taken | left_secrets)
 
-    def _check_possible(self, plan: Plan) -> None:
+    def _check_possible(self, plan: InstalledServer) -> None:
         if not plan.kind:
             return
         require_programs(plan.kind)
@@ -381,7 +300,7 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
         record = next((one for one in known if one.subject == approval.subject), None)
         return record if record and record.name in read_mapping(self.config_path) else None
 
-    async def _commit(self, candidate: Plan, approval: Approval) -> InstalledServer:
+    async def _commit(self, candidate: InstalledServer, approval: Approval) -> InstalledServer:
         home, token = approved.home_of(self.data_dir, candidate.name), secrets.token_hex(4)
         folder, scratch = home / f"package-{token}", home / f"{_SCRATCH}{token}"
         downloads = Downloads(folder, scratch, self._disk, self.data_dir.absolute() / ".cache")
@@ -396,22 +315,22 @@ class ServerInstaller(InstallPipeline[Plan, InstalledServer]):
                         package = Package(candidate.kind, candidate.identifier, candidate.version)
                         program = await install_package(package, folder, downloads)
                     record = await asyncio.to_thread(_record, candidate, approval, folder, program)
-                return await asyncio.shield(asyncio.to_thread(self._keep, record, candidate))
+                return await asyncio.shield(asyncio.to_thread(self._keep, record))
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 
-    def _keep(self, record: InstalledServer, plan: Plan) -> InstalledServer:
+    def _keep(self, record: InstalledServer) -> InstalledServer:
         """Write the record, from which moment it is installed, and return it."""
         home = approved.home_of(self.data_dir, record.name)
         with self._files:
             before = approved.read_record(self.data_dir, record.name)
             is_edited = self._is_edited(record.name, before)
-            replaced = (plan.replaces, plan.subject)  # itself after a kill
-            if (before.subject if before else "") not in replaced or (is_edited and not plan.edited):
+            replaced = (record.replaces, record.subject)  # itself after a kill
+            if (before.subject if before else "") not in replaced or (is_edited and not record.edited):
                 raise InstallError("CHANGED", f"{record.name} was changed meanwhile; ask again")
             if before is None:
                 (home / "pins.json").unlink(missing_ok=True)
-            elif plan.replaces:
+            elif record.replaces:
                 record = replace(record, updated_from=before.version)
             write_private(home / approved.RECORD, approved.to_json(record))
             add_server(self.config_path, record.name, approved.entry_of(record))
@@ -456,27 +375,17 @@ def _make_folders(*folders: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def _record(plan: Plan, approval: Approval, folder: Path, program: tuple[str, ...]) -> InstalledServer:
+def _record(
+    plan: InstalledServer, approval: Approval, folder: Path, program: tuple[str, ...]
+) -> InstalledServer:
+    record = replace(
+        plan, approved_by=approval.approved_by, trusted=approval.trusted, installed_at=time.time()
+    )
+    if not program:
+        return record
     try:
-        sha256 = approved.digest(folder) if program else ""
+        sha256 = approved.digest(folder)
     except ValueError as error:
         raise InstallError("NOT_INSTALLABLE", str(error)) from error
-    return InstalledServer(
-        name=plan.name,
-        registry_id=plan.registry_id,
-        version=plan.version,
-        subject=plan.subject,
-        approved_by=approval.approved_by,
-        trusted=approval.trusted,
-        installed_at=time.time(),
-        folder=str(folder) if program else "",
-        sha256=sha256,
-        command=program[0] if program else "",
-        args=(*program[1:], *plan.args),
-        env=plan.env,
-        url=plan.url,
-        headers=plan.headers,
-        grants=plan.grants,
-        audience=plan.audience,
-        description=plan.description,
-    )
+    args = (*program[1:], *plan.args)
+    return replace(record, folder=str(folder), sha256=sha256, command=program[0], args=args)

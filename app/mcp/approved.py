@@ -7,6 +7,8 @@ import hashlib
 import json
 import logging
 import os
+import re
+import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +25,7 @@ from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Grants
 from app.security import write_private
+from app.skills.findings import Finding
 from app.skills.folder import read_regular
 from app.tools.paths import entries
 
@@ -30,6 +33,8 @@ log = logging.getLogger(__name__)
 
 RECORD = "installed.json"
 HOME = "data"
+
+_SECRET = re.compile(r"\$\{(\w+)(:-)?\}", re.ASCII)
 
 # A tool as `tools/list` gives it.
 Definition = Mapping[str, JSON]
@@ -39,18 +44,20 @@ PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 
 @dataclass(frozen=True, slots=True)
 class InstalledServer:
-    """A server as it was approved: `command` with its package in `folder`, or `url`.
+    """A server of the registry as it is planned, and as it was approved: a package, or a `url`.
 
-    `env` and `headers` hold `${VARIABLE}`, which its own secrets fill in. `sha256` is of the files in
-    `folder`, an absolute path; `subject` what was approved, `approved_by` a person's id,
-    "console" or "shell", `installed_at` Unix seconds. `updated_from`: the version whose place it took, ""
-    for none.
+    `env`, `url` and `headers` hold `${VARIABLE}` where its own secrets are filled in, which are given outside
+    the chat. Of a package (`kind` npm or pypi) a plan has the arguments; once installed it has the whole
+    `command`, with its files in `folder`, an absolute path, and their `sha256`. `subject` is the sha256 of
+    the plan, which an owner's yes is for; `approved_by` a person's id, "console" or "shell", `installed_at`
+    Unix seconds. `replaces` is the subject of the install that it would replace, or "", `updated_from` the
+    version of that one; `edited` tells that the operator changed that one's entry, which would be lost.
     """
 
     name: str
     registry_id: str
     version: str
-    subject: str
+    subject: str = ""
     approved_by: str = ""
     installed_at: float = 0
     command: str = ""
@@ -65,6 +72,30 @@ class InstalledServer:
     trusted: bool = False
     updated_from: str = ""
     description: str = ""
+    kind: str = ""
+    identifier: str = ""
+    findings: tuple[Finding, ...] = ()
+    replaces: str = ""
+    edited: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"{self.registry_id} {self.version}"
+
+    @property
+    def command_line(self) -> str:
+        """The whole command of a plan: the package's own program with its arguments; "" for a remote."""
+        if self.url:
+            return ""
+        runtime, joint = ("node", "@") if self.kind == "npm" else ("python", "==")
+        return shlex.join([runtime, f"{self.identifier}{joint}{self.version}", *self.args])
+
+    @property
+    def secrets(self) -> dict[str, bool]:
+        """The names of its secrets, and whether it cannot do without."""
+        texts = (self.url, *(value for _, value in (*self.env, *self.headers)))
+        found = (match for text in texts for match in _SECRET.finditer(text))
+        return {match[1]: not match[2] for match in found}
 
 
 _RECORDS = TypeAdapter(InstalledServer)
@@ -93,7 +124,7 @@ def read_record(data_dir: Path, name: str) -> InstalledServer | None:
     """Return a server's record; None if there is none or, with a line in the log, it cannot be read."""
     path = home_of(data_dir, name) / RECORD
     try:
-        record = _RECORDS.validate_json(read_regular(path))
+        record = from_json(read_regular(path))
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
@@ -107,6 +138,11 @@ def read_record(data_dir: Path, name: str) -> InstalledServer | None:
 def to_json(record: InstalledServer) -> str:
     """Return the record as it is kept."""
     return _RECORDS.dump_json(record).decode()
+
+
+def from_json(text: str | bytes) -> InstalledServer:
+    """Read what `to_json` wrote, also in an earlier version. Raises ValueError for anything else."""
+    return _RECORDS.validate_json(text)
 
 
 def entry_of(record: InstalledServer) -> dict[str, JSON]:

@@ -8,7 +8,8 @@ import pytest
 
 from app.installs.entries import Entry, read_entry
 from app.installs.pipeline import InstallError
-from app.installs.servers import Plan, make_plan, read_plan, short_name
+from app.installs.servers import make_plan, short_name
+from app.mcp.approved import InstalledServer, from_json, to_json
 from app.processes.sandbox import Grants
 
 HOME = Path("/data/mcp/x/data")
@@ -31,7 +32,7 @@ def entry_of(
     return entry
 
 
-def plan_of(entry: Entry, values: Mapping[str, str] | None = None, **more: Any) -> Plan:
+def plan_of(entry: Entry, values: Mapping[str, str] | None = None, **more: Any) -> InstalledServer:
     return make_plan(entry, "x", home=HOME, workspace=WORKSPACE, values=values or {}, **more)
 
 
@@ -144,7 +145,7 @@ def test_the_environment_refers_to_what_only_the_servers_own_secrets_fill_in() -
     ]:
         plan = plan_of(entry_of(package=package))
         assert plan.env == env
-        assert tuple(one.key for one in plan.secrets) == asked
+        assert tuple(plan.secrets) == asked
         assert plan.audience == ("owners" if asked else "members")
 
 
@@ -192,7 +193,6 @@ def test_a_yes_is_for_everything_in_the_plan() -> None:
         plan_of(entry_of(package={**named("--zone", default="UTC"), "version": "1.2.4"})),
         plan_of(entry_of(package={**named("--zone", default="UTC")}, description="Y")),
     ]
-    assert len({first.subject, *(other.subject for other in others)}) == 6
-    assert plan_of(entry).subject == first.subject
-    assert read_plan(first.text) == first
-    assert read_plan(first.text).subject == first.subject
+    assert len({to_json(plan) for plan in (first, *others)}) == 6
+    assert to_json(plan_of(entry)) == to_json(first)
+    assert from_json(to_json(first)) == first

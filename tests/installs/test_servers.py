@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from app.installs.card_text import CardWriter
 from app.installs.entries import read_entry
 from app.installs.pipeline import Approval, InstallError, keep_plan
-from app.installs.servers import Plan, ServerInstaller
+from app.installs.servers import ServerInstaller
 from app.mcp import approved
 from app.mcp.approved import digest, integrity_fault
 from app.mcp.configuration import Configuration, Secrets
@@ -67,10 +68,12 @@ class Place:
             {"name": f"io.github.ana/{identifier.rpartition('/')[2]}", "packages": [package | more]}
         )
 
-    def plan(self, entry: Any, name: str = "") -> Plan:
+    def plan(self, entry: Any, name: str = "") -> approved.InstalledServer:
         return asyncio.run(self.installer.propose(entry, name))
 
-    def commit(self, plan: Plan, approved_by: str = "p0", trusted: bool = False) -> approved.InstalledServer:
+    def commit(
+        self, plan: approved.InstalledServer, approved_by: str = "p0", trusted: bool = False
+    ) -> approved.InstalledServer:
         return asyncio.run(self.installer.commit(Approval(plan.subject, approved_by, trusted)))
 
     def install(self, entry: Any) -> approved.InstalledServer:
@@ -460,7 +463,7 @@ def test_an_install_that_was_killed_after_its_record_is_done_again(place: Place,
     plan = place.plan(place.entry("npm", "x-mcp"))
     killed, written = place.commit(plan), place.entries()
     place.config.unlink()
-    keep_plan(place.data, plan.subject, plan.text)
+    assert keep_plan(place.data, approved.to_json(replace(plan, subject=""))) == plan.subject
     record = place.commit(plan)
     assert place.entries().keys() == written.keys()
     assert (record.subject, record.updated_from) == (killed.subject, "")
