@@ -91,14 +91,13 @@ def test_the_same_steps_are_taken_in_a_terminal(tmp_path: Path) -> None:
                 (SECRET, "Verify token  "),
             ):
                 terminal.type(f"{value}\n", asked)
-            terminal.expect("Waiting")
+            terminal.expect("Press Enter")
             assert "https://recado.example/webhook" in terminal.seen
             token = re.search(r"Verify token  (\S+)", terminal.seen)
             assert token is not None
             handshake = {"hub.mode": "subscribe", "hub.verify_token": token[1], "hub.challenge": "7"}
             assert server.http.get("/webhook", params=handshake).text == "7"
-            terminal.expect("[x] Meta's handshake arrived")
-            terminal.expect("Connect a model?")
+            terminal.type("\n", "Connect a model?")
             terminal.type("y\n", "Address of the model's server")
             for value, asked in (
                 (model.url, "Name of the model"),
@@ -107,18 +106,20 @@ def test_the_same_steps_are_taken_in_a_terminal(tmp_path: Path) -> None:
             ):
                 terminal.type(f"{value}\n", asked)
             terminal.expect("who may write?")
-            terminal.type("y\n", "Waiting")
+            terminal.type("y\n", "Who may write")
             code = re.search(r"\w{4}-\w{4}-\w{4}", terminal.seen)
             assert code is not None
-            graph.say("p0", code[0])
-            terminal.expect("[x] Owners: ")
-            terminal.type("code\n", "Save a backup?")
-            terminal.type("y\n", "File")
-            terminal.type("kept.zip\n", "Saved kept.zip")
+            graph.ask("p0", code[0])
+            for value, asked in (("code", "Time zone"), ("", "Save a backup?"), ("y", "Saved")):
+                terminal.type(f"{value}\n", asked)
             assert terminal.status() == 0
+        for done in ("Meta's handshake arrived", "The first message arrived", "Owners: "):
+            assert f"[x] {done}" in terminal.seen
         assert TOKEN not in terminal.seen
         assert SECRET not in terminal.seen
-        assert "recado.db" in ZipFile(tmp_path / "kept.zip").namelist()
+        [backup] = tmp_path.glob("backup-*.zip")
+        assert backup.stat().st_mode & 0o777 == 0o600
+        assert "recado.db" in ZipFile(backup).namelist()
         graph.say("p0", "are you there?")
         assert "are you there?" in graph.reply("p0", 2)
     finally:
@@ -129,8 +130,8 @@ def test_the_same_steps_are_taken_in_a_terminal(tmp_path: Path) -> None:
 
 def test_the_steps_in_a_terminal_are_said_in_its_language(tmp_path: Path) -> None:
     env = Server(tmp_path, LANG="es_MX.UTF-8").env
-    said = run_recado(["setup"], tmp_path, env, typed="y\n\n\n\n\nn\nn\nn\n").stdout
-    for words in ("¿Conectar WhatsApp?", "Id del número", "Ningún servidor", "[ ] Hay un modelo conectado"):
+    said = run_recado(["setup"], tmp_path, env, typed="y\n\n\n\n\n\nn\nn\nn\n").stdout
+    for words in ("¿Conectar WhatsApp?", "Id del número", "Pulsa Intro", "[ ] Hay un modelo conectado"):
         assert words in said
 
 
