@@ -12,8 +12,8 @@ import typer
 
 from app.cli.output import command_settings, group, show, show_findings
 from app.errors import ConfigurationError, StoreError
-from app.i18n import program
-from app.ops import Finding, fail, ok
+from app.i18n import lazy, program
+from app.ops import Finding, fail, ok, warn
 from app.store.database import Connection, Database, Location, engine_of, exists, scalar
 from app.store.migrations import UNFINISHED, migrations
 from app.store.moving import move as move_rows
@@ -141,33 +141,37 @@ def upgrade() -> None:
 
 @db_commands.command()
 def check() -> None:
-    """Look for damage, a line for each kind; status 1 if there is some. Safe while the server runs."""
+    """Look for missing steps and for damage; status 1 if there is some. Safe while the server runs."""
     location = command_settings().database
-    show_findings(read_records(location, lambda conn: list(_findings(conn, location))))
+    show_findings(read_records(location, lambda conn: list(state_of(conn, location))))
 
 
-def _findings(conn: Connection, location: Location) -> Iterator[Finding]:
-    step, newest = _step(conn), len(migrations())
+def state_of(conn: Connection, location: Location) -> Iterator[Finding]:
+    """Report what is wrong with a database, or that it is sound. Takes seconds where it is large."""
+    steps, damage = _step(conn), _damage(conn) if isinstance(location, Path) else []
+    values = {"path": shown(location), "schema": steps, "known": len(migrations())}
+    for fault in damage:
+        fact = lazy("{path} is damaged: {damage}", damage=fault, **values)
+        yield fail("database", fact, lazy("stop the server, keep it aside and restore a backup"))
     if exists(conn, "SELECT 1 FROM schema_version WHERE version = ?", UNFINISHED):
-        yield fail("steps", "a move into this database was not finished", f"go on with {program()} db move")
-    elif step == newest:
-        yield ok("steps", f"all {newest} were applied")
-    elif step < newest:
-        yield fail("steps", f"{step} of {newest} were applied", f"{program()} db upgrade")
-    else:
-        yield fail("steps", f"it has {step}, this version knows {newest}", "start the newer version")
-    if isinstance(location, Path):
-        yield from _damage(conn)
+        fact = lazy("a move into {path} was not finished", **values)
+        yield fail("database", fact, lazy("go on with: {recado} db move"))
+    elif steps > len(migrations()):
+        fact = lazy("{path} has schema {schema}, this version of Recado knows {known}", **values)
+        yield fail("database", fact, lazy("start the newer version that wrote it"))
+    elif steps < len(migrations()):
+        fact = lazy("{path} has schema {schema}, brought to {known} at the next start", **values)
+        yield warn("database", fact, lazy("or with: {recado} db upgrade"))
+    elif not damage:
+        yield ok("database", lazy("{path} is sound, schema {schema}", **values))
 
 
-def _damage(conn: Connection) -> Iterator[Finding]:
+def _damage(conn: Connection) -> list[str]:
+    """Return what is wrong with SQLite's file, a line each."""
     faults = [str(line) for (line,) in conn.execute("PRAGMA integrity_check(5)") if line != "ok"]
     lost = Counter((row["table"], row["parent"]) for row in conn.execute("PRAGMA foreign_key_check"))
     faults += [f"{n:,} of {table} refer to {parent} that are gone" for (table, parent), n in lost.items()]
-    for fault in faults:
-        yield fail("storage", fault, "stop the server, keep this database aside and restore a backup")
-    if not faults:
-        yield ok("storage", "tables and indexes are whole, no broken references")
+    return faults
 
 
 def _step(conn: Connection) -> int:

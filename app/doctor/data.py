@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from dotenv import dotenv_values
 
-from app.cli.database import read_records, shown
+from app.cli.database import read_records, shown, state_of
 from app.cli.output import moment
 from app.cli.people import incomplete, listed_people, may_talk, owns, without_answered
 from app.cli.settings import zone_hint
@@ -24,9 +24,8 @@ from app.phones import canonical
 from app.settings import SECRET_VARIABLES, VARIABLES, Settings
 from app.store import alerts
 from app.store.alerts import Alert
-from app.store.database import Connection, Location, engine_of, meta, scalar
+from app.store.database import Connection, engine_of, meta
 from app.store.disk_space import MEGABYTE, Disk, is_full
-from app.store.migrations import migrations
 from app.store.people import PersonLine
 
 _ALIKE = 0.8
@@ -154,10 +153,11 @@ def check_database(settings: Settings) -> Iterator[Finding]:
         if not engine_of(location).exists():
             yield ok("database", lazy("{path} will be made at the first start", path=shown(location)))
             return
-        yield read_records(location, lambda conn: _state(conn, location))
+        yield from read_records(location, lambda conn: list(state_of(conn, location)))
     except StoreError as error:
         fact = str(error).partition("; ")[0]
-        yield fail("database", fact, lazy("let this user read it, or move it away and restore a copy"))
+        cure = lazy("let this user read it, restore a backup, or name another database in DATABASE_URL")
+        yield fail("database", fact, cure)
 
 
 def check_alerts(settings: Settings) -> Iterator[Finding]:
@@ -187,29 +187,6 @@ def check_alerts(settings: Settings) -> Iterator[Finding]:
         yield warn("alert", fact, cure)
     if not found:
         yield ok("alerts", lazy("none is open"))
-
-
-def _state(connection: Connection, location: Location) -> Finding:
-    known, path = len(migrations()), shown(location)
-    is_file = isinstance(location, Path)
-    tables = [row["name"] for row in connection.execute("SELECT name FROM sqlite_schema")] if is_file else []
-    if tables and "schema_version" not in tables:
-        fact = lazy("{path} holds another program's tables", path=path)
-        return fail("database", fact, lazy("name a file of Recado's own in DATABASE_URL"))
-    is_empty = is_file and not tables
-    schema = 0 if is_empty else int(scalar(connection, "SELECT max(version) FROM schema_version") or 0)
-    values = {"path": path, "schema": schema, "known": known}
-    if schema > known:
-        fact = lazy("{path} has schema {schema}, this version of Recado knows {known}", **values)
-        return fail("database", fact, lazy("start the newer version that wrote it"))
-    damage = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0]) if is_file else "ok"
-    if damage != "ok":
-        fact = lazy("{path} is damaged: {damage}", path=path, damage=damage)
-        return fail("database", fact, lazy("stop the server, keep the file aside and restore a copy"))
-    fact = lazy("{path} is sound, schema {schema}", **values)
-    if schema != known:
-        fact = lazy("{fact}, brought to {known} at the next start", fact=fact, known=known)
-    return ok("database", fact)
 
 
 def check_people(settings: Settings) -> Iterator[Finding]:

@@ -187,14 +187,13 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
             conn.executescript(sql)
             conn.execute("INSERT INTO schema_version VALUES (?, ?, 0)", (number, name))
     newest = len(migrations())
-    found = run_recado(("db", "check"), tmp_path, recado.env)
-    assert found.returncode == 1
-    assert f"FAIL steps: 30 of {newest} were applied -> recado db upgrade" in found.stdout
+    found = recado.recado("db", "check")
+    assert f"has schema 30, brought to {newest} at the next start -> or with: recado db upgrade" in found
     told = recado.recado("db", "upgrade")
     assert "applied 0031_who_discloses\n" in told
     assert f"was brought from step 30 to {newest}" in told
     assert "at the newest step already" in recado.recado("db", "upgrade")
-    assert recado.recado("db", "check").count("OK   ") == 2
+    assert "is sound" in recado.recado("db", "check")
 
 
 def test_damage_is_found(tmp_path: Path) -> None:
@@ -211,8 +210,8 @@ def test_damage_is_found(tmp_path: Path) -> None:
         conn.execute("INSERT INTO handovers VALUES ('c', 'p', 'asked', 1, 2, 0)")
     found = run_recado(("db", "check"), tmp_path, recado.env)
     assert found.returncode == 1
-    assert "FAIL storage: 1 of summaries refer to conversations that are gone" in found.stdout
-    assert found.stdout.count("FAIL storage: ") > 1
+    assert "is damaged: 1 of summaries refer to conversations that are gone" in found.stdout
+    assert "is damaged: row 1 missing from index handovers_until" in found.stdout
 
 
 def told_in_docs(command: str) -> str:
@@ -293,7 +292,7 @@ def test_the_talk_goes_on_in_postgresql_and_every_row_comes_back_in_a_file(
         fill(conn)
     recado.recado("db", "move", "--to", another)
     use(recado, another)
-    assert recado.recado("db", "check").count("OK   ") == 1
+    assert "is sound" in recado.recado("db", "check")
     assert f"DATA_DIR={recado.folder}\n" in recado.recado("db", "move", "--to", "again.db")
     assert rows(recado.folder / "again.db") == rows(recado.folder / "back.db")
 
@@ -335,7 +334,7 @@ def test_a_dump_made_as_the_manual_says_beside_the_server_is_whole(
     recado.kill()
     run_as_told("pg_restore", recado.folder, DATABASE_URL=another, **programs)
     use(recado, another)
-    assert recado.recado("db", "check").count("OK   ") == 1
+    assert "is sound" in recado.recado("db", "check")
     assert goes_on(recado, graph)
 
 
