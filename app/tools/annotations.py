@@ -11,7 +11,6 @@ import types
 import typing
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from inspect import Parameter
 from typing import Any
 
@@ -38,6 +37,8 @@ _MODULES: dict[str, Any] = {
 }
 _NUMBERS = ("PositiveInt", "NonNegativeInt", "PositiveFloat", "NonNegativeFloat")
 _PYDANTIC = frozenset(("BaseModel", "Field", "HttpUrl", "AnyUrl", *_NUMBERS))
+# Of others Python would compute the values of the members.
+_ENUM_BASES = frozenset((str, int, float, enum.Enum, enum.IntEnum, enum.StrEnum))
 _DEEPEST = 40
 _MOST_NODES = 2000  # of one annotation with all it refers to
 _MOST_IN_FILE = 20_000  # nodes of all annotations of a file
@@ -55,10 +56,6 @@ class Names:
         self._imported = dict(_imports(module))
         self._classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
         self._assigned = dict(_assignments(module))
-        self._constants: dict[str, object] = {}
-        for name, value in self._assigned.items():
-            with suppress(ValueError, TypeError, RecursionError, MemoryError):  # most are no literals
-                self._constants[name] = ast.literal_eval(value)
         self._costs: dict[str, int] = {}
         self._making: set[str] = set()
         self._depth = 0
@@ -183,10 +180,10 @@ class Names:
 
     def _value(self, node: ast.expr) -> Any:
         """Return the value of a literal, a constant of the module, a member of an enum, or a `Field(…)`."""
-        self._pay()
+        self._pay(sum(1 for _ in ast.walk(node)))
         match node:
             case ast.Name(id=name) if name in self._assigned:
-                return self._constants[name]
+                return self._value(self._assigned[name])
             case ast.Attribute(value=ast.Name(id=name)) if name in self._classes:
                 return getattr(self._named(name), node.attr)
             case ast.Call() if self._is_call(node, "pydantic.Field"):
@@ -194,48 +191,41 @@ class Names:
         return ast.literal_eval(node)
 
     def _make(self, node: ast.ClassDef) -> Any:
-        """Make a class with the same fields, without its methods, decorators and other statements."""
-        bases = tuple(self._type(base) for base in node.bases)
-        kinds = [base for base in bases if isinstance(base, type)]
-        if any(issubclass(kind, enum.Enum) for kind in kinds):
-            return _new_class(node, bases, dict(self._members(node, kinds)))
-        body: dict[str, Any] = {"__annotations__": {}}
-        defaults: dict[str, object] = {}
+        """Make a class with the same fields or members, without its methods and other statements."""
+        bases = tuple(map(self._type, node.bases))
+        is_enum = any(isinstance(base, enum.EnumType) for base in bases)
+        computes = any(getattr(part, "name", "") == "_generate_next_value_" for part in node.body)
+        if is_enum and (computes or not set(bases) <= _ENUM_BASES):
+            raise LookupError(f"{node.name} computes its values")
+        body: dict[str, Any] = {"__doc__": ast.get_docstring(node), "__module__": __name__}
+        body["__annotations__"] = fields = {}
         for statement in node.body:
-            if isinstance(statement, ast.AnnAssign) and (name := _field_name(statement.target)):
-                body["__annotations__"][name] = self._type(statement.annotation)
-                defaults[name] = self._field_default(statement.value)
-        if any(base is typing_extensions.TypedDict or typing_extensions.is_typeddict(base) for base in bases):
-            total = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg == "total"}
-            return _new_class(node, bases, body, total)
-        if any(issubclass(kind, pydantic.BaseModel) for kind in kinds):
-            return _new_class(node, bases, body | _written(defaults, pydantic.Field))
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("__"):
+                    fields[name] = self._type(statement.annotation)
+                    default = self._field_default(statement.value)
+                    if default is not Parameter.empty:
+                        unknown = pydantic.Field(default_factory=object)
+                        body[name] = unknown if default is Missing.UNWRITTEN else default
+                case ast.Assign(targets=[ast.Name(id=name)]) if is_enum and not name.startswith("__"):
+                    is_auto = self._is_call(statement.value, "enum.auto")
+                    body[name] = enum.auto() if is_auto else ast.literal_eval(statement.value)
+        options = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg == "total"}
+
+        def fill(namespace: dict[str, Any]) -> None:
+            for name, value in body.items():  # one by one: the namespace of an enumeration notes each
+                namespace[name] = value
+
+        made = types.new_class(node.name, bases, options, fill)
         decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-        if "dataclasses.dataclass" in map(self._dotted, decorators):
-            made = _new_class(node, bases, body | _written(defaults, dataclasses.field))
-            return dataclasses.dataclass(kw_only=True)(made)
-        raise LookupError(f"{node.name} is no dataclass, model, TypedDict or Enum")
+        is_dataclass = "dataclasses.dataclass" in map(self._dotted, decorators)
+        return dataclasses.dataclass(kw_only=True)(made) if is_dataclass else made
 
     def _field_default(self, node: ast.expr | None) -> object:
         if not (isinstance(node, ast.Call) and self._is_call(node, "dataclasses.field")):
             return self._default(node)
         words = {word.arg: word.value for word in node.keywords}
         return Missing.UNWRITTEN if "default_factory" in words else self._default(words.get("default"))
-
-    def _members(self, node: ast.ClassDef, kinds: list[type]) -> Iterator[tuple[str, Any]]:
-        """Yield the members of an enumeration that Python takes as they stand: nothing is computed."""
-        mixed = [kind for kind in kinds if not issubclass(kind, enum.Enum)]
-        is_flag = any(issubclass(kind, enum.Flag) for kind in kinds)
-        computes = any(getattr(part, "name", "") == "_generate_next_value_" for part in node.body)
-        if computes or is_flag or not set(mixed) <= {str, int, float}:
-            raise LookupError(f"{node.name} computes its values")
-        for part in node.body:
-            if isinstance(part, ast.Assign) and (name := _field_name(part.targets[0])):
-                is_auto = self._is_call(part.value, "enum.auto")
-                value = enum.auto() if is_auto else ast.literal_eval(part.value)
-                if not is_auto and not all(isinstance(value, base) for base in mixed):
-                    raise LookupError(f"{node.name} makes its values of others")
-                yield name, value
 
 
 def _imports(module: ast.Module) -> Iterator[tuple[str, str]]:
@@ -264,27 +254,3 @@ def _known(dotted: str) -> Any:
     if module == "pydantic" and name in _PYDANTIC:
         return getattr(pydantic, name)
     raise LookupError(dotted)
-
-
-def _field_name(target: ast.expr) -> str:
-    """Return the name that a class assigns to, "" for one that has a meaning for Python."""
-    return target.id if isinstance(target, ast.Name) and not target.id.startswith("__") else ""
-
-
-def _new_class(node: ast.ClassDef, bases: tuple[Any, ...], body: dict[str, Any], options: Any = None) -> Any:
-    def fill(namespace: dict[str, Any]) -> None:
-        namespace |= {"__doc__": ast.get_docstring(node), "__module__": __name__}
-        for name, value in body.items():  # one by one: the namespace of an enumeration notes each
-            namespace[name] = value
-
-    return types.new_class(node.name, bases, options, fill)
-
-
-def _written(defaults: dict[str, object], field: Any) -> dict[str, Any]:
-    """Return the defaults of a class; those that are unknown, or that objects would share, by a factory."""
-    shared = (Missing, list, dict, set) if field is dataclasses.field else (Missing,)
-    return {
-        name: field(default_factory=object) if isinstance(default, shared) else default
-        for name, default in defaults.items()
-        if default is not Parameter.empty
-    }
