@@ -1,20 +1,19 @@
 """Whatever a tool returned as plain JSON types, and JSON that keeps every integer."""
 
-import dataclasses
 import json
 import re
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from enum import Enum
+from functools import partial
 from typing import Any
 
 import orjson
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from app.messages import JSON
 
 DEEPEST = 100  # levels of lists and objects inside each other that arguments may have
 
-_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _MANY_DIGITS = re.compile(r"\d{19}")
 
 
@@ -74,34 +73,22 @@ def sendable(value: JSON) -> JSON:
 
 def _encode(value: object) -> bytes:
     try:
-        return orjson.dumps(value, _in_json, _OPTIONS)
-    except TypeError:  # integers of more than 64 bits, half a character, and faults, which are raised again
-        text = json.dumps(value, default=_in_json, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return to_json(value, inf_nan_mode="null", fallback=_in_json)
+    except PydanticSerializationError:  # half a character, as in a file's name; other faults are raised again
+        parts = partial(to_jsonable_python, fallback=_in_json)
+        text = json.dumps(value, default=parts, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.encode("utf-8", "replace")
 
 
 def _in_json(value: Any) -> Any:
-    """Return the parts of an object that JSON does not know, else its own words."""
+    """Return what a value that pydantic does not know is in JSON: its own words, but for a mapping."""
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).decode("utf-8", "replace")
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, type):
-        return str(value)
-    if dataclasses.is_dataclass(value):
-        return {one.name: getattr(value, one.name, None) for one in dataclasses.fields(value)}
-    if isinstance(value, Iterator):
-        raise TypeError(f"a {type(value).__name__} can be read only once; return a list")
     if isinstance(value, Coroutine):
         value.close()
         name = getattr(value, "__qualname__", "a coroutine")
         raise TypeError(f"{name} was not awaited; write await before its call")
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json") if callable(dump) else _words(value)
+    return _words(value)
 
 
 def _words(value: object) -> str:

@@ -109,12 +109,12 @@ def test_every_class_becomes_plain_json_once() -> None:
     value = {
         "box": Box("b", [Decimal("1.50"), PurePosixPath("a/b"), Color.RED]),
         "form": Form(day=date(2026, 5, 1)),
-        "more": UserDict({1: b"bytes", None: {2, 1}, date(2026, 5, 1): (1.5, float("nan"))}),
+        "more": UserDict({1: b"bytes", "two": {2, 1}, date(2026, 5, 1): (1.5, float("nan"))}),
     }
     assert result_of(lambda: value).data == {
         "box": {"label": "b", "inside": ["1.50", "a/b", "red"]},
         "form": {"day": "2026-05-01", "text": ""},
-        "more": {"1": "bytes", "null": [1, 2], "2026-05-01": [1.5, None]},
+        "more": {"1": "bytes", "two": [1, 2], "2026-05-01": [1.5, None]},
     }
 
 
@@ -154,16 +154,14 @@ def test_anything_can_be_written() -> None:
     for data, written in [
         (float("nan"), None),
         (2**200, 2**200),
-        ({1: "a", None: "b"}, {"1": "a", "null": "b"}),
-        ({"a", "b"}, ["a", "b"]),
+        ({1: "a", "two": {2}}, {"1": "a", "two": [2]}),
         (b"bytes", "bytes"),
-        ("\ud800", "?"),
+        (["\ud800", Box("x")], ["?", {"label": "x", "inside": []}]),
         (CYCLE, "<list that cannot be written: ValueError>"),
         (date(2026, 5, 1), "2026-05-01"),
         ([Unwritable()], ["<Unwritable that cannot be written: RuntimeError>"]),
         ([Fatal()], ["<Fatal that cannot be written: SystemExit>"]),
         ([Box("x")], [{"label": "x", "inside": []}]),
-        (10**5000, "<int that cannot be written: ValueError>"),
     ]:
         assert json.loads(ToolResult.success(data).to_json())["data"] == written
 
