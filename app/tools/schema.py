@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, Union
+from typing import Any
 
 import griffe
 from pydantic import TypeAdapter
@@ -33,9 +33,7 @@ LARGEST_SCHEMA = 16 * 1024  # bytes of one tool's arguments, which a model reads
 LONGEST_DESCRIPTION = 500  # characters about one parameter
 _MOST_NODES = 2000
 
-_JSON_TYPES = (str, int, float, bool, type(None), None, list, dict, Any, object)
 
-GENERATOR = "is a generator, so it is not a tool; return a list"
 NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
 
 _EXAMPLE = r"(?:examples?|ejemplos?|exemplos?)[ \t]*"
@@ -55,11 +53,7 @@ _BEFORE_A_TITLE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _AROUND_A_NAME = re.compile(r"^[*`]*(\w+).*", re.DOTALL)  # `a (int) `, `**a`, marks
-_AROUND_NAMES = re.compile(r"[\s'\"]|\b(?:\w+\.)+")
-_CONTEXT = re.compile(
-    r"(?:(?:Optional|Union|Annotated)\[|ForwardRef\(|None[,|])*(?:Tool)?Context(?:\[.*\])?[\])]*(?:[,|]None\]?|,.*\])?",
-    re.DOTALL,
-)
+_CONTEXT = re.compile(r"\b(?:Tool)?Context\b")
 _EXAMPLES_KEPT = 2
 _COLLECTING = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _GOOGLE = {"warnings": False, "returns_named_value": False, "returns_multiple_items": False}
@@ -94,8 +88,8 @@ class Docstring:
 class Signature:
     """Words, parameters and the schema of the arguments.
 
-    `adapters` convert JSON into the Python types that need it (dates, enums, models). `fills` are
-    defaults that Python would not fill in itself. `warnings` are for the function's author.
+    `adapters` convert JSON into the Python types (dates, enums, models). `fills` are defaults that Python
+    would not fill in itself. `warnings` are for the function's author.
     """
 
     docstring: Docstring
@@ -109,7 +103,7 @@ def signature_of(fn: Callable[..., object]) -> Signature:
     """Read a live function. Raises TypeError for what has no signature, ValueError for a generator."""
     called = (fn, getattr(fn, "__call__", None))  # noqa: B004 - an object with a __call__
     if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in called):
-        raise ValueError(f"{name_of(fn)} {GENERATOR}")
+        raise ValueError(f"{name_of(fn)} is a generator, so it is not a tool; return a list")
     docstring = parse_docstring(getattr(_bound(fn), "__doc__", ""))
     target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
     target = getattr(fn, "func", target)
@@ -129,7 +123,6 @@ def read_parameters(
     `around` maps the names that these may use. Raises TypesTooLarge for more than 16 KB of JSON.
     """
     properties: dict[str, Schema] = {}
-    definitions: dict[str, Schema] = {}
     required: list[str] = []
     warnings: list[str] = []
     adapters: dict[str, Any] = {}
@@ -154,7 +147,6 @@ def read_parameters(
             schema = {"type": list(PERMISSIVE)}
         if adapter is not None:
             adapters[name] = adapter
-        definitions |= schema.pop("$defs", {})
         if default is parameter.empty:
             required.append(name)
         else:
@@ -168,8 +160,6 @@ def read_parameters(
             schema["description"] = shortened(description, LONGEST_DESCRIPTION)
         properties[name] = schema
     whole: Schema = {"type": "object", "properties": properties, "required": required}
-    if definitions:
-        whole["$defs"] = definitions
     try:
         plain(whole, LARGEST_SCHEMA)
     except ValueError:
@@ -204,14 +194,14 @@ def _bound(fn: Callable[..., object]) -> Callable[..., object]:
 def is_context(parameter: inspect.Parameter) -> bool:
     """Return True for the parameter that receives the context of the call.
 
-    It has that name, or is annotated (in source: by a node) as a ToolContext or the Context of an MCP server.
+    It has that name, or its annotation (in source: a node) names a ToolContext or an MCP server's Context.
     """
     annotation = parameter.annotation
     if isinstance(annotation, ast.AST):
         text = ast.unparse(annotation)
     else:
         text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return parameter.name == "context" or _CONTEXT.fullmatch(_AROUND_NAMES.sub("", text)) is not None
+    return parameter.name == "context" or _CONTEXT.search(text) is not None
 
 
 def _hints(target: Callable[..., object]) -> dict[str, object]:
@@ -271,8 +261,7 @@ def described(description: str, examples: Iterable[str]) -> str:
 def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[Schema | None, Any | None]:
     """Return a schema of one annotation, and what turns checked JSON into that type.
 
-    There is no schema where the annotation says nothing that JSON Schema could, and no adapter where JSON has
-    the type. Raises TypesTooLarge.
+    There is neither where the annotation says nothing that JSON Schema could. Raises TypesTooLarge.
     """
     if isinstance(annotation, Missing) or annotation in (Any, object, inspect.Parameter.empty):
         return None, None
@@ -282,24 +271,12 @@ def read_annotation(annotation: object, around: Mapping[str, object]) -> tuple[S
         if not adapter.pydantic_complete:  # a name in it is known where the function was written, not here
             adapter.rebuild(_types_namespace=around)
         written = adapter.json_schema()
-        schema = _Tidy(written.pop("$defs", {})).whole(written)
+        schema = _Tidy(written.pop("$defs", {})).part(written)
     except TypesTooLarge:
         raise
     except Exception:  # the author's own classes and hooks may raise anything; the caller warns
         return None, None
-    return (schema, None if _is_json(annotation) else adapter) if schema else (None, None)
-
-
-def _is_json(annotation: object) -> bool:
-    """Tell whether checked JSON is of this type already."""
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Literal:
-        return all(type(value) in (str, int, bool, type(None)) for value in inner)
-    if origin in (Union, types.UnionType, list):
-        return all(map(_is_json, inner))
-    if origin is dict:
-        return not inner or (inner[0] is str and _is_json(inner[1]))
-    return any(annotation is kind for kind in _JSON_TYPES)
+    return (schema, adapter) if schema else (None, None)
 
 
 def optional(schema: Schema) -> Schema:
@@ -327,7 +304,7 @@ def default_keyword(value: object) -> Schema:
 
 
 class _Tidy:
-    """Pydantic's schema in our form: definitions stand where they are used unless they hold themselves.
+    """Pydantic's schema in our form: definitions stand where they are used, in themselves only their type.
 
     Each such place counts against what a schema may have: where definitions use others twice, twenty make
     a million.
@@ -335,22 +312,17 @@ class _Tidy:
 
     def __init__(self, definitions: dict[str, Schema]) -> None:
         self._definitions = definitions
-        self._kept: dict[str, Schema] = {}
         self._open: set[str] = set()
         self._left = _MOST_NODES
 
-    def whole(self, schema: Schema) -> Schema:
-        tidied = self._node(schema)
-        return {**tidied, "$defs": self._kept} if self._kept else tidied
-
-    def _node(self, schema: JSON) -> Schema:
+    def part(self, schema: JSON) -> Schema:
         self._left -= 1
         if self._left < 0:
             raise TypesTooLarge
         if not isinstance(schema, dict):
             return {} if schema is True else {"not": {}}
         if "$ref" in schema:
-            return self._reference(schema)
+            return self._referenced(schema)
         tidied: Schema = {}
         for key, value in schema.items():
             if key in {"title", "discriminator"} or (key == "additionalProperties" and value is True):
@@ -358,9 +330,9 @@ class _Tidy:
             if key == "properties":
                 tidied[key] = self._properties(value, schema.get("required", ()))
             elif key in {"anyOf", "oneOf", "allOf", "prefixItems"}:
-                tidied[key] = [self._node(part) for part in value]
+                tidied[key] = [self.part(part) for part in value]
             elif key in {"items", "additionalProperties", "propertyNames"} and isinstance(value, dict):
-                tidied[key] = self._node(value)
+                tidied[key] = self.part(value)
             elif key == "const":
                 tidied["enum"] = [value]
             else:
@@ -368,25 +340,20 @@ class _Tidy:
         return tidied
 
     def _properties(self, properties: dict[str, JSON], required: Iterable[str]) -> Schema:
-        tidied = {name: self._node(schema) for name, schema in properties.items()}
+        tidied = {name: self.part(schema) for name, schema in properties.items()}
         for name in tidied.keys() - set(required):
             tidied[name] = part = {**optional(tidied[name])}
             if part.get("default", ...) is None:
                 del part["default"]
         return tidied
 
-    def _reference(self, schema: Schema) -> Schema:
+    def _referenced(self, schema: Schema) -> Schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         beside = {key: value for key, value in schema.items() if key not in {"$ref", "title"}}
-        if name not in self._definitions:
-            return beside
+        defined = self._definitions[name]
         if name in self._open:
-            self._kept[name] = {}
-        elif name not in self._kept:
-            self._open.add(name)
-            made = self._node(self._definitions[name])
-            self._open.discard(name)
-            if name not in self._kept:
-                return {**made, **beside}
-            self._kept[name] = made
-        return {"$ref": f"#/$defs/{name}", **beside}
+            return {"type": defined["type"], **beside} if "type" in defined else beside
+        self._open.add(name)
+        made = self.part(defined)
+        self._open.discard(name)
+        return {**made, **beside}

@@ -18,15 +18,7 @@ from app.settings import Settings
 from app.text import shortened
 from app.tools.annotations import Names
 from app.tools.plain import sendable
-from app.tools.schema import (
-    GENERATOR,
-    NO_DOCSTRING,
-    Schema,
-    TypesTooLarge,
-    described,
-    parse_docstring,
-    read_parameters,
-)
+from app.tools.schema import NO_DOCSTRING, Schema, TypesTooLarge, described, parse_docstring, read_parameters
 from app.tools.tool import Tool
 
 log = structlog.get_logger(__name__)
@@ -107,21 +99,7 @@ def _why_not(node: _Function, is_adapter: bool) -> str:
     """Return the reason why a function is no tool, "" where it is one."""
     if is_adapter:
         return "" if "tool" in _registers(node) else _UNDECORATED
-    if not node.decorator_list and _yields(node):
-        return GENERATOR
     return "" if (ast.get_docstring(node) or "").strip() else NO_DOCSTRING
-
-
-def _yields(node: _Function) -> bool:
-    """Return True if a function's own body yields."""
-    waiting: list[ast.AST] = list(node.body)
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(part, _Function | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(part)
-    return False
 
 
 def _registers(node: _Function) -> dict[str, ast.expr]:

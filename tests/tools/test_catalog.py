@@ -16,13 +16,6 @@ def shown(a): "Documented."
 def bare(a): ...
 def blank(a): """   """
 def _hidden(): "Private."
-def stream(a):
-    "Yields."
-    for one in a:
-        yield one
-async def flow(a):
-    "Yields later."
-    yield a
 def gather(a):
     "Makes a list of what an inner function yields."
     def parts():
@@ -47,8 +40,6 @@ def test_the_text_of_a_file_gives_the_tools_that_the_running_file_gives() -> Non
     assert left_out == [
         "bare has no docstring, so it is not a tool; say in one what it does",
         "blank has no docstring, so it is not a tool; say in one what it does",
-        "stream is a generator, so it is not a tool; return a list",
-        "flow is a generator, so it is not a tool; return a list",
         "listed has no docstring, so it is not a tool; say in one what it does",
     ]
     for tool in tools:
