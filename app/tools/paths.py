@@ -155,22 +155,13 @@ def entries(
     """Yield entries by name, a folder's own after it; links are named but not followed, closed places left
     out.
     """
-    open_folders = [iter(_listing(folder))]
-    while open_folders:
-        entry = next(open_folders[-1], None)
-        if entry is None:
-            open_folders.pop()
-            continue
-        if is_closed(Path(entry.path)):
-            continue
-        yield entry
-        if recursive and entry.is_dir(follow_symlinks=False):
-            open_folders.append(iter(_listing(entry.path)))
-
-
-def _listing(folder: str | Path) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as found:
-        return sorted(found, key=lambda entry: entry.name)
+        listed = sorted(found, key=lambda entry: entry.name)
+    for entry in listed:
+        if not is_closed(path := Path(entry.path)):
+            yield entry
+            if recursive and entry.is_dir(follow_symlinks=False):
+                yield from entries(path, recursive, is_closed)
 
 
 def shown(path: str) -> str:

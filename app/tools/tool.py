@@ -180,7 +180,6 @@ class Tool(Traits):
             parameters = []
         by_place = [p.name for p in parameters[:1] if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self._takes_whole = signature is None and by_place == ["args"]
-        self._positional = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
         self._context_name = next((p.name for p in parameters if is_context(p)), "")
 
     @classmethod
@@ -276,12 +275,7 @@ class Tool(Traits):
             return partial(self._function, named, *([context] if self._context_name else []))
         if self._context_name:
             named[self._context_name] = context
-        first = []
-        for parameter in self._positional:  # one that is left out has those after it in its place
-            if parameter.name not in named and parameter.default is parameter.empty:
-                break
-            first.append(named.pop(parameter.name, parameter.default))
-        return partial(self._function, *first, **named)
+        return partial(self._function, **named)
 
     async def execute(self, args: dict[str, JSON], context: ToolContext | None = None) -> ToolResult:
         """Run with checked arguments, without limits; what the function raises is raised."""

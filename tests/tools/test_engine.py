@@ -223,13 +223,9 @@ async def test_a_tool_is_called_as_it_was_written_and_gets_its_context_under_any
     def keywords(a: int, context: ToolContext) -> Any:
         return [a, context.channel]
 
-    def only(a: int, /, **rest: Any) -> Any:
-        return [a, rest]
-
     for function, args, expected in (
         (whole, {"a": 1, "context": 2}, [{"a": 1, "context": 2}, "terminal"]),
         (keywords, {"a": 1}, [1, "terminal"]),
-        (only, {"a": 1}, [1, {}]),
         (lambda **given: given, {"a": 1}, {"a": 1}),
         (lambda args: args, {"a": 1}, {"a": 1}),
     ):
