@@ -19,7 +19,7 @@ from app.errors import RecadoError
 from app.http.transport import Transport
 from app.i18n import lazy, program
 from app.installs.card_text import CardWriter
-from app.installs.directory import FIRST_SECONDS, Directory, RegistryError
+from app.installs.directory import FIRST_SECONDS, Directory, RegistryError, nearest_topics
 from app.installs.pipeline import Approval, InstallError
 from app.installs.sentences import reason_said
 from app.installs.servers import ServerInstaller
@@ -86,7 +86,7 @@ async def _search(settings: Settings, words: str) -> None:
                 await directory.refresh()
         found = await directory.search(words)
         if not found:
-            topics = ", ".join(await directory.nearest_topics(words, "en")) or "nothing"
+            topics = ", ".join(nearest_topics(words, "en"))
             raise RecadoError(f"no server of the registry fits {words!r}; there are some for: {topics}")
         synced_at, trouble = await directory.synced_at(), directory.trouble
     for one in found:

@@ -195,7 +195,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         language = context.language
         found = await self.directory.search(words)
         if not found:
-            return sentences.not_found(language, words, await self.directory.nearest_topics(words, language))
+            return sentences.not_found(language, words)
         names = [entry.name for entry in found]
         return ToolResult.success({"names": names, "summary": sentences.list_text(language, found)})
 
@@ -329,8 +329,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
             # the words are their authors'
             raise Refused(ToolResult.success(data, outside=True, choices=to_pick))
         if isinstance(found, list):
-            topics = await self.directory.nearest_topics(name, language)
-            raise Refused(sentences.not_found(language, name, topics))
+            raise Refused(sentences.not_found(language, name))
         folder, network = str(arguments.get("folder") or ""), arguments.get("network")
         try:
             return await self.installer.propose(found, "", arguments.get("values"), folder, network)

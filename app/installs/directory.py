@@ -38,7 +38,7 @@ class RegistryError(InstallError):
     """A registry that did not answer a question; the text says why, without its address."""
 
     def __init__(self, text: str) -> None:
-        super().__init__("REGISTRY_AWAY", text)
+        super().__init__("AWAY", text)
 
 
 FRESH_SECONDS = 6 * 3600
@@ -117,19 +117,6 @@ class Directory:
             log.warning("Smithery is left out: %s", error)
         return [*listed[: MAX_CHOICES - len(also)], *also]
 
-    async def nearest_topics(self, said: str, language: str) -> list[str]:
-        """Return topics that have servers: first those spelled like a word of `said`, then the largest."""
-        topics = _topics()
-        counts = await asyncio.to_thread(self._mirror.counts, [topic.names["en"] for topic in topics])
-        asked = [stem(word) for word in _search_words(said[:WORDS_CHARACTERS])]
-
-        def distance(topic: _Topic) -> tuple[bool, int]:
-            is_alike = any(difflib.get_close_matches(word, topic.stems, 1, ALIKE) for word in asked)
-            return not is_alike, -counts[topic.names["en"]]
-
-        known = sorted((topic for topic in topics if counts[topic.names["en"]]), key=distance)
-        return [topic.names[language] for topic in known[:TOPICS_SHOWN]]
-
     async def get(self, name: str) -> Entry | None:
         """Return a server in its newest version, from the registry (the mirror if that is away) or Smithery.
 
@@ -199,6 +186,16 @@ class Directory:
         except RegistryError as error:
             self.trouble = str(error)
             log.warning("the list of servers was not brought up to date: %s", error)
+
+
+def nearest_topics(said: str, language: str) -> list[str]:
+    """Return subjects of servers: first those with a word that is spelled like one of `said`."""
+    asked = [stem(word) for word in _search_words(said[:WORDS_CHARACTERS])]
+
+    def is_far(topic: _Topic) -> bool:
+        return not any(difflib.get_close_matches(word, topic.stems, 1, ALIKE) for word in asked)
+
+    return [topic.names[language] for topic in sorted(_topics(), key=is_far)[:TOPICS_SHOWN]]
 
 
 _AROUND = " \t\n`*_“”\"'.,;:¿?¡!"
@@ -392,7 +389,7 @@ class _Mirror:
                     continue
                 (id,) = connection.execute(_KEEP, (entry.name, raw)).fetchone()
                 connection.execute("DELETE FROM stems WHERE rowid = ?", (id,))
-                if entry.reason is not None and entry.reason.code == "DELETED":
+                if entry.reason is not None and entry.reason.code == "WITHDRAWN":
                     continue
                 texts = (entry.own_name, _NAMESPACE.sub(" ", entry.description), entry.publisher)
                 # github, and git, hub
@@ -424,12 +421,6 @@ class _Mirror:
         with self._opened() as connection:
             found = connection.execute(_FIND, (wanted, most)) if words else ()
             return [(entry, score) for raw, score in found if (entry := read_entry(json.loads(raw)))]
-
-    def counts(self, words: Sequence[str]) -> dict[str, int]:
-        """Return how many entries hold each word."""
-        sql = "SELECT count(*) FROM stems WHERE stems MATCH ?"
-        with self._opened() as connection:
-            return {word: connection.execute(sql, (f'"{stem(word)}"',)).fetchone()[0] for word in words}
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

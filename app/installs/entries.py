@@ -177,8 +177,8 @@ def read_entry(raw: JSON) -> Entry | None:
     )
     status = _text(meta.get("status") or server.get("status"), 20)
     if status in ("deleted", "deprecated"):
-        code: EntryCode = "DELETED" if status == "deleted" else "DEPRECATED"
-        return replace(entry, reason=Reason(code, _text(meta.get("statusMessage"), DETAIL_CHARACTERS)))
+        why = _text(meta.get("statusMessage"), DETAIL_CHARACTERS)
+        return replace(entry, reason=Reason("WITHDRAWN", why))
     reasons: list[Reason] = []
     for read, key in ((_package, "packages"), (_remote, "remotes")):
         for way in _objects(server.get(key))[:MAX_WAYS]:
@@ -186,8 +186,8 @@ def read_entry(raw: JSON) -> Entry | None:
                 return replace(entry, choice=read(way))
             except _Unusable as unusable:
                 reasons.append(unusable.reason)
-    why = min(reasons, key=lambda one: one.code == "OTHER_KIND", default=Reason("NO_PACKAGE"))
-    return replace(entry, reason=why)
+    reason = min(reasons, key=lambda one: one.code == "OTHER_KIND", default=Reason("OTHER_KIND"))
+    return replace(entry, reason=reason)
 
 
 def _package(raw: Mapping[str, JSON]) -> Package:
@@ -231,8 +231,8 @@ def _argument(position: int, raw: Mapping[str, JSON]) -> Variable:
         if not _FLAG.fullmatch(flag) or len(flag) > SHORT_CHARACTERS:
             raise _Unusable(flag)
     variable = _variable(name, raw)
-    if variable.secrets:  # every process would see them
-        raise _Unusable(variable.value)
+    if variable.secrets or (variable.secret and variable.required):  # every process would see them
+        raise _Unusable(variable.value or name)
     return replace(variable, flag=flag)
 
 

@@ -44,7 +44,6 @@ _CODES: dict[InstallCode, re.Pattern[str]] = {
 }
 _PASSWORD = re.compile(r"://[^/\s@]+@")
 _NOISE = re.compile("|".join(FORMS["noise"]), re.IGNORECASE)
-_MISSING = "is not installed on the machine of this assistant"
 INSTALL_SECONDS = 180.0
 
 
@@ -63,12 +62,11 @@ def install_errors() -> Iterator[None]:
 
 def require_programs(kind: str) -> None:
     """Raise `InstallError` if this machine lacks what installs or starts packages of that kind."""
-    if kind == "npm":
-        for program in ("node", "npm"):
-            if shutil.which(program) is None:
-                raise InstallError("NO_NODE", f"{program} {_MISSING}")
-    elif not _pip():
-        raise InstallError("NO_PIP", f"pip {_MISSING}")
+    needed = {"node": shutil.which("node"), "npm": shutil.which("npm")} if kind == "npm" else {"pip": _pip()}
+    for program, place in needed.items():
+        if place is None:
+            why = f"{program} is not installed on the machine of this assistant"
+            raise InstallError("NO_INSTALLER", why, program)
 
 
 async def install_package(package: Package, folder: Path, downloads: "Downloads") -> tuple[str, ...]:
@@ -136,18 +134,14 @@ def _npm_program(package: Package, folder: Path) -> tuple[str, ...]:
         raise _no_program("its package.json cannot be read") from error
     if (name, version) != (package.identifier, package.version):
         raise InstallError("CHANGED", f"what came calls itself {name} {version}, not what was approved")
-    programs = {"": programs} if isinstance(programs, str) else programs
-    if not isinstance(programs, dict) or not programs:
-        raise _no_program("it has no program")
-    files = {str(file) for file in programs.values()}
     own_name = package.identifier.rpartition("/")[2]
+    programs = programs if isinstance(programs, dict) else {own_name: programs}
+    files = {str(file) for file in programs.values()}
     file = next(iter(files)) if len(files) == 1 else programs.get(own_name)  # as npx chooses
-    if not isinstance(file, str):
-        raise _no_program(f"it has {len(files)} programs, and none of its own name")
-    program = (home / file).resolve()
-    if not program.is_relative_to(home.resolve()) or not program.is_file():
-        raise _no_program("its program lies outside of it or is not there")
-    return ("node", f"--max-old-space-size={HEAP_MB}", str(home / file))
+    program = (home / str(file)).resolve()
+    if not file or not program.is_relative_to(home.resolve()) or not program.is_file():
+        raise _no_program("it has no program, several of other names, or one that lies outside of it")
+    return ("node", f"--max-old-space-size={HEAP_MB}", str(home / str(file)))
 
 
 def _pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
@@ -162,9 +156,7 @@ def _pypi_program(package: Package, folder: Path) -> tuple[str, ...]:
     same = [script for script in plain if _normal(script) == _normal(package.identifier)]
     chosen = (same or plain)[:1] if same or len(plain) == 1 else []
     if not chosen or not (folder / "bin" / chosen[0]).is_file():
-        raise _no_program(
-            f"it has {len(plain)} programs, and none of its own name" if plain else "it has no program"
-        )
+        raise _no_program("it has no program, or several of other names")
     return (f"{folder}/bin/python", str(folder / "bin" / chosen[0]))
 
 
@@ -273,7 +265,7 @@ def _normal(name: str) -> str:
 
 
 def _no_program(why: str) -> InstallError:
-    return InstallError("NO_PROGRAM", f"nothing of the package can be started: {why}")
+    return InstallError("NOT_INSTALLABLE", f"nothing of the package can be started: {why}")
 
 
 def _error(said: str) -> InstallError:

@@ -47,13 +47,10 @@ _DAMAGE = (
 )
 
 # Of an entry of the registry; ODD_ENTRY: it asks for what could be more than it seems.
-EntryCode = Literal["DELETED", "DEPRECATED", "NO_PACKAGE", "OTHER_KIND", "ODD_ENTRY"]
-# Of npm, pip and the disk.
-PackageCode = Literal["NO_NODE", "NO_PIP", "NOT_FOUND", "AWAY", "NO_SPACE", "TOO_LARGE", "TOO_SLOW", "FAILED"]
-ContentCode = Literal["NOT_A_SKILL", "NO_PROGRAM", "NOT_INSTALLABLE", "CHANGED"]
-ValueCode = Literal["NEEDS_VALUE", "NEEDS_FOLDER", "BAD_VALUE", "SECRET_ARGUMENT"]
-PlaceCode = Literal["REGISTRY_AWAY", "SKILL_NOT_FOUND", "UNKNOWN", "UNAVAILABLE", "NO_SANDBOX"]
-InstallCode = EntryCode | PackageCode | ContentCode | ValueCode | PlaceCode
+EntryCode = Literal["WITHDRAWN", "OTHER_KIND", "ODD_ENTRY"]
+MachineCode = Literal["NO_INSTALLER", "NO_SANDBOX", "NO_SPACE", "TOO_LARGE", "TOO_SLOW", "AWAY", "FAILED"]
+ContentCode = Literal["NOT_FOUND", "NOT_A_SKILL", "NOT_INSTALLABLE", "CHANGED", "UNKNOWN", "UNAVAILABLE"]
+InstallCode = EntryCode | MachineCode | ContentCode | Literal["NEEDS_VALUE", "NEEDS_FOLDER", "BAD_VALUE"]
 
 
 class InstallError(RecadoError):

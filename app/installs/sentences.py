@@ -7,6 +7,7 @@ from app.http.address import FetchError
 from app.i18n import program, said, say, say_plural
 from app.installs.card_text import kind_names
 from app.installs.cards import quoted
+from app.installs.directory import nearest_topics
 from app.installs.entries import Entry, Reason
 from app.installs.pipeline import InstallError
 from app.mcp.adapter import findings
@@ -52,12 +53,11 @@ def needs_folder(language: str, name: str, folders: Sequence[str]) -> ToolResult
     return ToolResult.failure("NEEDS_FOLDER", "\n".join(lines))
 
 
-def not_found(language: str, name: str, topics: Sequence[str]) -> ToolResult:
+def not_found(language: str, name: str) -> ToolResult:
     """Say that the registry has no such server, and what it has servers for; commands are never taken."""
     said = say(language, "I found no server like {name} in the registry.", name=quoted(name[:LONGEST_NAME]))
-    if topics:
-        listed = ", ".join(topics)
-        said += " " + say(language, "There are servers for, among others: {topics}.", topics=listed)
+    topics = ", ".join(nearest_topics(name, language))
+    said += " " + say(language, "There are servers for, among others: {topics}.", topics=topics)
     hint = say(
         language,
         "I never take a command or an address of a server from a chat: for those there is {recado} mcp add "
@@ -210,16 +210,12 @@ def _phases(language: str) -> dict[Phase, str]:
 
 
 def _not_fetched(language: str, error: FetchError) -> str:
+    not_taken = say(language, "I fetch skills only from https addresses on the public internet.")
     known = {
-        "BAD_ADDRESS": say(
-            language, "I fetch skills from https addresses only, and this is none that I may ask."
-        ),
+        "BAD_ADDRESS": not_taken,
+        "NOT_PUBLIC": not_taken,
         "NO_SUCH_HOST": say(language, "There is no site of that name, or I have no connection."),
-        "NOT_PUBLIC": say(
-            language, "That address is not on the public internet, so I fetch nothing from it."
-        ),
         "TOO_LARGE": say(language, "What is there is too large for a skill."),
-        "TIMED_OUT": say(language, "The site took too long to answer."),
     }
     other = say(language, "I could not fetch it: {reason}", reason=visible(str(error)))
     return known.get(error.code, other)
@@ -231,28 +227,21 @@ def _with_detail(reason: str, detail: str) -> str:
 
 def _reasons(language: str) -> dict[str, str]:
     return {
-        "DELETED": say(language, "it was taken out of the registry"),
-        "DEPRECATED": say(language, "its publisher says that it should not be used any more"),
-        "NO_PACKAGE": say(language, "its entry names nothing that could be installed"),
+        "WITHDRAWN": say(language, "its publisher says that it should not be used any more"),
         "OTHER_KIND": say(language, "it comes in a form that I do not install"),
         "ODD_ENTRY": say(language, "its entry asks for something that I do not do"),
-        "REGISTRY_AWAY": say(language, "I cannot reach the list of servers now"),
         "NOT_A_SKILL": say(language, "what is there is no skill, or none that I may take"),
-        "SKILL_NOT_FOUND": say(language, "no skill of that name was installed from an address"),
         "NOT_FOUND": say(language, "the package is not there"),
-        "AWAY": say(language, "the package registry cannot be reached"),
-        "NO_PROGRAM": say(language, "the package holds nothing that I could start"),
+        "AWAY": say(language, "I cannot reach the registry now"),
         "TOO_LARGE": say(language, "it is too large"),
         "NO_SPACE": say(language, "my disk is nearly full"),
         "TOO_SLOW": say(language, "it took too long"),
         "CHANGED": say(language, "it is not what you were shown"),
-        "NOT_INSTALLABLE": say(language, "it needs what I do not install"),
+        "NOT_INSTALLABLE": say(language, "it holds or needs what I do not install or start"),
         "NO_SANDBOX": say(language, "programs of others run only in a sandbox, and there is none here"),
-        "NO_NODE": say(language, "Node.js is not installed on this machine"),
-        "NO_PIP": say(language, "pip is not installed on this machine"),
+        "NO_INSTALLER": say(language, "this machine lacks a program for it"),
         "NEEDS_VALUE": say(language, "it needs a value that nobody gave"),
         "BAD_VALUE": say(language, "a value does not fit"),
-        "SECRET_ARGUMENT": say(language, "it wants a secret on its command line, where others could read it"),
-        "UNKNOWN": say(language, "there is no such server"),
+        "UNKNOWN": say(language, "nothing of that name was installed"),
         "FAILED": say(language, "the package could not be installed"),
     }

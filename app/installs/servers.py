@@ -76,7 +76,7 @@ def make_plan(
     """
     choice = entry.choice
     if choice is None:
-        reason = entry.reason or Reason("NO_PACKAGE")
+        reason = entry.reason or Reason("OTHER_KIND")
         raise InstallError(reason.code, f"{entry.name} cannot be installed", reason.detail)
     for key, value in values.items():
         _check_value(entry.inputs.get(key), key, value)
@@ -147,9 +147,6 @@ class _Filler:
         for variable in package.arguments:
             value = variable.value or self._now(variable)
             if variable.required and not value:
-                if variable.secret:
-                    why = f"it takes {variable.key} on its command line, where others see it"
-                    raise InstallError("SECRET_ARGUMENT", why, variable.key)
                 raise InstallError("NEEDS_VALUE", f"it needs a value for {variable.key}", variable.key)
             if variable.format == "boolean" and variable.flag:
                 yield from [variable.flag] if value == "true" else []

@@ -85,9 +85,8 @@ class SkillInstaller(InstallPipeline[SkillCard, Installed]):
     def installed(self, name: str) -> Installed:
         found = self._current(name)
         if found is None:
-            raise InstallError(
-                "SKILL_NOT_FOUND", lazy("no skill named {name} was installed from an address", name=name)
-            )
+            why = lazy("no skill named {name} was installed from an address", name=name)
+            raise InstallError("UNKNOWN", why)
         return found
 
     def removal_subject(self, record: Installed) -> str:

@@ -34,10 +34,7 @@ class OwnSkills:
 
     def new(self, name: str) -> Skill:
         """Write a small skill that works. Raises AuthoringError for a name that cannot be or is taken."""
-        _check_name(name)
-        target = self._folder / name
-        if os.path.lexists(target) or self._find(name) is not None or name in bundled_names(self._release):
-            raise AuthoringError(f"there is a skill {name!r} already; choose another name")
+        target = self._free_place(name)
         words, stem = name.replace("-", " "), name.replace("-", "_")
         names = {"words": words, "title": words.capitalize(), "stem": stem, "upper": stem.upper()}
         with _arriving(target) as folder:
@@ -52,24 +49,12 @@ class OwnSkills:
     def add(self, source: Path) -> Skill:
         """Copy a skill folder in. Raises AuthoringError for one with faults, and for a name that is taken."""
         source = Path(os.path.abspath(source))
-        self._check_source(source)
         skill = self._load(source)
         if skill.faults:
-            raise AuthoringError(
-                f"{source} has faults and was not added:\n"
-                + "\n".join(f"  {fault}" for fault in skill.faults)
-            )
-        name = next((one for one in (skill.name, source.name) if is_standard_name(one)), "")
-        _check_name(name or skill.name)
-        target = self._folder / name
-        if bundled_names(self._release) & {name, skill.name}:
-            raise AuthoringError(f"the release has a skill {skill.name!r}; give this one another name")
-        present = self._find(name) or self._find(skill.name)
-        if present is not None or os.path.lexists(target):
-            raise AuthoringError(
-                f"there is {present or target} already; to put this one in its place, remove that first: "
-                f"{program()} skills remove {name}"
-            )
+            faults = "\n".join(f"  {fault}" for fault in skill.faults)
+            raise AuthoringError(f"{source} has faults and was not added:\n{faults}")
+        name = next((one for one in (skill.name, source.name) if is_standard_name(one)), skill.name)
+        target = self._free_place(name, skill.name)
         with _arriving(target) as folder:
             _copy(source, folder)
             folder.rename(target)
@@ -82,8 +67,6 @@ class OwnSkills:
             self._removed.mkdir(parents=True, exist_ok=True)
             kept = self._removed / f"{found.name[:_LONGEST_NAME]}-{datetime.now():%Y%m%d-%H%M%S-%f}"
             return Path(shutil.move(found, kept))
-        if name in bundled_names(self._release):
-            raise AuthoringError(f"{name} comes with the release and cannot be removed")
         names = ", ".join(folder.name for folder in self._own()) or "none"
         raise AuthoringError(f"no skill of yours is named {name!r}; there are: {names}")
 
@@ -98,16 +81,20 @@ class OwnSkills:
         exact = next((folder for folder in folders if folder.name == name), None)
         return exact or next((folder for folder in folders if self._load(folder).name == name), None)
 
-    def _check_source(self, source: Path) -> None:
-        if not is_skill(source):
-            below = sorted(manifest.parent.name for manifest in source.glob("*/SKILL.md"))
-            hint = f"; one folder below there are: {', '.join(below)}" if below else ""
-            raise AuthoringError(f"{source} is no skill: it has no SKILL.md{hint}")
-        mine, real = Path(os.path.realpath(self._folder)), Path(os.path.realpath(source))
-        if mine.is_relative_to(real) or real.is_relative_to(mine):
+    def _free_place(self, *names: str) -> Path:
+        """Return the place of a new skill of the first name. Raises AuthoringError if one is taken."""
+        if not is_standard_name(names[0]):
             raise AuthoringError(
-                f"{source} and {self._folder} lie in one another; what is in it is seen at the next message"
+                f"{names[0]!r} cannot be a skill's name: 1 to 64 lowercase letters, digits and single "
+                "hyphens, such as tide-tables"
             )
+        target = self._folder / names[0]
+        if os.path.lexists(target) or any(map(self._find, names)) or bundled_names(self._release) & {*names}:
+            raise AuthoringError(
+                f"there is a skill {names[0]!r} already; choose another name, or take that one out first: "
+                f"{program()} skills remove {names[0]}"
+            )
+        return target
 
     def _load(self, folder: Path) -> Skill:
         return load_skill(folder, release=self._release)
@@ -122,14 +109,6 @@ def _arriving(target: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _check_name(name: str) -> None:
-    if not is_standard_name(name):
-        raise AuthoringError(
-            f"{name!r} cannot be a skill's name: 1 to 64 lowercase letters, digits and single hyphens, "
-            "such as tide-tables"
-        )
 
 
 def _copy(source: Path, target: Path) -> None:

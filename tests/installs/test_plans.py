@@ -121,7 +121,7 @@ def test_a_given_value_is_no_way_to_say_more() -> None:
     for argument, key in [({"isSecret": True}, "place"), ({}, "elsewhere"), ({}, "place ")]:
         assert refusal(entry_of(package=positional(**argument)), {key: "x"}) == "BAD_VALUE"
     assert refusal(entry_of(package=positional(isRequired=True))) == "NEEDS_VALUE"
-    assert refusal(entry_of(package=named("--api-key", isSecret=True, isRequired=True))) == "SECRET_ARGUMENT"
+    assert refusal(entry_of(package=named("--api-key", isSecret=True, isRequired=True))) == "ODD_ENTRY"
 
 
 def test_the_environment_refers_to_what_only_the_servers_own_secrets_fill_in() -> None:

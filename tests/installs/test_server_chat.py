@@ -323,9 +323,9 @@ def test_servers_are_found_in_the_words_of_three_languages_and_a_vain_search_nam
         assert rain in graph.reply("p0", count + 1)
         assert sky not in graph.texts("p0")[-1]
     for asks, said in (
-        ("búscame un servidor de github", "Hay servidores para, entre otras cosas: clima, calendario."),
-        ("procura um servidor de io.github", "Há servidores para, entre outras coisas: clima, calendário."),
-        ("search the registry for football", "There are servers for, among others: weather, calendar."),
+        ("búscame un servidor de github", "Hay servidores para, entre otras cosas: hora, clima,"),
+        ("procura um servidor de io.github", "Há servidores para, entre outras coisas: hora, clima,"),
+        ("search the registry for football", "There are servers for, among others: sports, time,"),
     ):
         graph.say("p0", asks)
         told(graph, "p0", said)

@@ -296,13 +296,13 @@ def test_where_the_operators_file_is_broken_nothing_changes(place: Place, npm: N
 
 
 HOSTILE_NPM: dict[str, tuple[dict[str, Any], str]] = {
-    "a program outside of it": ({"bin": "../../../../../../../../bin/sh"}, "NO_PROGRAM"),
+    "a program outside of it": ({"bin": "../../../../../../../../bin/sh"}, "NOT_INSTALLABLE"),
     "a program of another package": (
         {"bin": "../left/index.js", "dependencies": {"left": "2"}},
-        "NO_PROGRAM",
+        "NOT_INSTALLABLE",
     ),
-    "many programs, none of its name": ({"bin": {"a": "a.js", "b": "b.js"}}, "NO_PROGRAM"),
-    "a program that is no text": ({"bin": {"x-mcp": 7}}, "NO_PROGRAM"),
+    "many programs, none of its name": ({"bin": {"a": "a.js", "b": "b.js"}}, "NOT_INSTALLABLE"),
+    "a program that is no text": ({"bin": {"x-mcp": 7}}, "NOT_INSTALLABLE"),
     "a dependency of git": ({"dependencies": {"y": "git+https://127.0.0.1:1/y.git"}}, ""),
     "a dependency of GitHub": ({"dependencies": {"y": "github:ana/y#" + "a" * 40}}, ""),
     "a dependency of this disk": ({"dependencies": {"y": "file:/etc"}}, ""),
@@ -363,7 +363,7 @@ def test_nothing_of_a_package_for_python_is_built(place: Place, wheels: Path) ->
 def test_of_a_package_without_a_program_of_its_name_nothing_stays(place: Place, wheels: Path) -> None:
     for scripts in ({}, {"a": "x_mcp:main", "b": "x_mcp:main"}, {"../../../x": "x_mcp:main"}):
         make_wheel(wheels, "x-mcp", scripts=scripts)
-        assert place.refusal(place.entry("pypi", "x-mcp")).code in ("NO_PROGRAM", "FAILED")
+        assert place.refusal(place.entry("pypi", "x-mcp")).code in ("NOT_INSTALLABLE", "FAILED")
         assert list((place.data / "mcp").iterdir()) == []
 
 
@@ -449,7 +449,7 @@ def test_without_a_sandbox_no_package_is_installed_but_a_remote_is(
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
     without = Place(place.folder)
     assert without.refusal(without.entry("pypi", "x-mcp")).code == "NO_SANDBOX"
-    assert without.refusal(without.entry("npm", "x-mcp")).code == "NO_NODE"
+    assert without.refusal(without.entry("npm", "x-mcp")).code == "NO_INSTALLER"
     remote = {"type": "streamable-http", "url": "https://mcp.example.com/x"}
     record = without.install(read_entry({"name": "com.example/r", "remotes": [remote]}))
     assert (record.url, record.folder, record.command) == ("https://mcp.example.com/x", "", "")
