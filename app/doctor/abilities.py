@@ -2,11 +2,8 @@
 
 import asyncio
 import shutil
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from urllib.parse import urlsplit
 
 from app.cli.mcp import configuration, exposed
 from app.cli.server import find_server
@@ -52,19 +49,7 @@ def check_skills(settings: Settings) -> Iterator[Finding]:
 
 
 _APT = lazy("sudo apt install bubblewrap, version 0.7 or newer (Debian 12, Ubuntu 24.04)")
-# Settings of the kernel, the value with which each forbids the sandbox its namespaces, and the cure.
-_NAMESPACES = (
-    ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
-    ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
-    (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        lazy(
-            "give bwrap an AppArmor profile: Code from elsewhere in docs/operating.md; or, for all programs, "
-            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-        ),
-    ),
-)
+_NAMESPACES = lazy("it has to be allowed to make namespaces: Code from elsewhere in docs/operating.md")
 
 
 def check_sandbox(settings: Settings) -> Iterator[Finding]:
@@ -76,20 +61,11 @@ def check_sandbox(settings: Settings) -> Iterator[Finding]:
         return
     if fault := sandbox.probe():
         fact = lazy("code that came from elsewhere does not run: {reason}", reason=fault)
-        yield warn("sandbox", fact, _sandbox_cure(fault))
+        is_missing = "not installed" in fault or "Unknown option" in fault
+        yield warn("sandbox", fact, _APT if is_missing else _NAMESPACES)
     else:
         fact = lazy("tried: code that came from elsewhere sees its own folder and no network")
         yield ok("sandbox", fact)
-
-
-def _sandbox_cure(reason: str) -> str:
-    if "not installed" in reason or "Unknown option" in reason:
-        return _APT
-    for name, forbidden, cure in _NAMESPACES:
-        setting = Path("/proc/sys", name)
-        if setting.is_file() and setting.read_text().strip() == forbidden:
-            return cure
-    return lazy("a container has to be allowed to make namespaces: Code from elsewhere in docs/operating.md")
 
 
 _PART = "MCP servers"
@@ -167,27 +143,20 @@ def _cure(definition: ServerDefinition, reason: str = "") -> str:
         return lazy("see the line about the sandbox")
     program = definition.command
     if program and shutil.which(program) is None:
-        node = f"{program} (Node.js 20+)" if program in ("node", "npx", "npm") else program
-        return lazy("{program} is not found: install it, or write its whole path", program=node)
+        return lazy("{program} is not found: install it, or write its whole path", program=program)
     if definition.url:
         return lazy("see that its address and secrets are right and it is reached; then turn it off and on")
-    if definition.downloads and "was not ready" in reason:
-        return lazy(
-            "it fetches its program at its first start: see that there is a network; it is tried again"
-        )
     if definition.origin == "installed":
         name = definition.name
         return lazy(
             "try it once more: {recado} mcp remove {name}, and {recado} mcp add {name} --registry ID",
             name=name,
         )
-    if definition.origin == "skill":
-        return lazy("mend the skill's mcp.json, or remove the skill")
-    return lazy("mend its entry; it counts at the next message")
+    return lazy("mend its entry, or the mcp.json of its skill; it counts at the next message")
 
 
 def check_server(settings: Settings) -> Iterator[Finding]:
-    """Report the running server's own health; without one, check that its port is free."""
+    """Report the health of the running server."""
     try:
         server = find_server(settings.data_dir)
         state = server.ask("health") if server is not None else {}
@@ -195,7 +164,7 @@ def check_server(settings: Settings) -> Iterator[Finding]:
         yield fail("server", error.told)
         return
     if server is None:
-        yield _absent(settings)
+        yield ok("server", lazy("is not running"), lazy("start it with: {recado} serve"))
         return
     where = lazy("runs at {url} (process {pid})", url=server.url, pid=server.pid)
     if state.get("status") == "ok":
@@ -204,13 +173,3 @@ def check_server(settings: Settings) -> Iterator[Finding]:
         told = fail if state.get("status") == "down" else warn
         reason = from_json(state.get("said"))
         yield told("server", lazy("{where}: {reason}", where=where, reason=reason))
-
-
-def _absent(settings: Settings) -> Finding:
-    try:
-        with socket.create_connection((urlsplit(settings.own_url).hostname, settings.port), timeout=1):
-            pass
-    except OSError:
-        return ok("server", lazy("is not running"), lazy("start it with: {recado} serve"))
-    fact = lazy("is not running, and something else listens at port {port}", port=settings.port)
-    return warn("server", fact, lazy("stop that, or choose another port with PORT"))

@@ -119,15 +119,13 @@ class Account:
         token = self._token_data()
         yield _token(token)
         if app := str(token.data.get("app_id") or ""):
-            yield self._subscription(app, _account(health, token))
+            yield self._subscription(app, _account(health))
             yield from self._webhook(app, str(token.data.get("application") or app))
 
     def templates(self) -> list[dict[str, JSON]]:
         """Return Meta's list of templates. Raises RecadoError where it cannot be had."""
         health = self._number("health_status").data.get("health_status")
-        account = _account(health, self._token_data())
-        if not account:
-            raise RecadoError("Meta does not tell the number's WhatsApp account")
+        account = _account(health)
         answer = self._get(f"{account}/message_templates", self._token, limit="200")
         if not answer.is_good:
             raise RecadoError(f"the templates of the account {account} cannot be seen: {answer.said}")
@@ -185,11 +183,8 @@ class Account:
         cure: str = lazy(
             "give the token {scope}, and its system user the WhatsApp account", scope=_MANAGEMENT
         )
-        if not account:
-            fact = lazy("Meta does not tell the number's WhatsApp account: its subscription cannot be seen")
-            return warn(_APP, fact, cure)
         answer = self._get(f"{account}/subscribed_apps", self._token)
-        said = {"app": app, "account": account, "reason": answer.said}
+        said = {"app": app, "account": account or "–", "reason": answer.said}
         if not answer.is_good:
             fact = lazy(
                 "the subscriptions of the WhatsApp account {account} cannot be seen: {reason}", **said
@@ -243,13 +238,10 @@ def _token(answer: Answer) -> Finding:
     if data["is_valid"] is not True:
         fact = lazy("the access token is not valid: {reason}", reason=answer.said)
         return fail(_TOKEN, fact, _PERMANENT)
-    scopes = data.get("scopes")
-    if isinstance(scopes, list) and _MESSAGING not in scopes:
-        fact = lazy("the access token lacks {scope}: nothing can be sent", scope=_MESSAGING)
-        return fail(_TOKEN, fact, _PERMANENT)
-    if isinstance(scopes, list) and _MANAGEMENT not in scopes:
-        fact = lazy("the access token lacks {scope}: its account cannot be looked at", scope=_MANAGEMENT)
-        return warn(_TOKEN, fact, _PERMANENT)
+    wanted, scopes = [_MESSAGING, _MANAGEMENT], data.get("scopes")
+    if lacking := [scope for scope in wanted if isinstance(scopes, list) and scope not in scopes]:
+        told = fail if _MESSAGING in lacking else warn
+        return told(_TOKEN, lazy("the access token lacks {scope}", scope=", ".join(lacking)), _PERMANENT)
     expires = data.get("expires_at")
     if not isinstance(expires, int) or not 0 < expires < _FOREVER:
         app = data.get("application") or "–"
@@ -272,19 +264,11 @@ def _secret_finding(answer: Answer, name: str) -> Finding:
     return warn(_WEBHOOK, fact, cure)
 
 
-def _account(health: JSON, token: Answer) -> str:
-    """Return the WhatsApp account that holds the number, else the token's first; "" if Meta tells none."""
+def _account(health: JSON) -> str:
+    """Return the WhatsApp account that holds the number, "" if Meta tells none."""
     for entity in objects(mapping(health).get("entities")):
         if entity.get("entity_type") == "WABA" and entity.get("id"):
             return str(entity["id"])
-    for scope in objects(token.data.get("granular_scopes")):
-        accounts = scope.get("target_ids")
-        if (
-            str(scope.get("scope")).startswith("whatsapp_business_")
-            and isinstance(accounts, list)
-            and accounts
-        ):
-            return str(accounts[0])
     return ""
 
 
@@ -316,32 +300,17 @@ def _check_handshake(address: str, verify_token: str) -> Finding:
         return fail(_WEBHOOK, fact, _UNREACHED)
     if response.status_code == 200 and response.text.strip() == challenge:
         return ok(_WEBHOOK, lazy("{address} is reached, and the handshake succeeds", address=address))
-    return fail(_WEBHOOK, *_refused(address, response.status_code))
-
-
-def _refused(address: str, status: int) -> tuple[str, str]:
-    """Return what an answer to the handshake shows by its status, and the cure."""
-    values = {"address": address, "status": status}
-    if status == 200:
-        fact = lazy(
-            "{address} answers ({status}), but not with the challenge: it is another server", **values
-        )
-        cure = lazy("see where the tunnel or proxy leads: it must pass /webhook on to this server as it is")
-    elif status == 403:
+    values = {"address": address, "status": response.status_code}
+    if response.status_code == 403:
         fact = lazy("{address} refuses the handshake ({status}): another verify token is set there", **values)
         cure = lazy("write the same WHATSAPP_VERIFY_TOKEN in .env and in Meta's form, and restart the server")
-    elif status in (404, 405):
-        fact = lazy("{address} has no webhook ({status})", **values)
-        cure = lazy("the address in Meta's form has to end in /webhook")
-    elif status in (502, 503, 504, 530):
-        fact = lazy(
-            "{address} is a tunnel or proxy: the server behind it does not answer ({status})", **values
-        )
-        cure = _UNREACHED
-    else:
-        fact = lazy("{address} does not answer with the challenge ({status})", **values)
-        cure = lazy("see the log of the tunnel or proxy; Meta follows no redirect")
-    return fact, cure
+        return fail(_WEBHOOK, fact, cure)
+    fact = lazy("{address} does not answer with the challenge ({status})", **values)
+    cure = lazy(
+        "see that the server runs, that the address ends in /webhook, and that the tunnel or proxy passes it "
+        "on to this server as it is"
+    )
+    return fail(_WEBHOOK, fact, cure)
 
 
 def _check_closed(base: str) -> Iterator[Finding]:

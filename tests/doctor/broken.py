@@ -123,7 +123,7 @@ BROKEN: list[tuple[Callable[[House], None], str, str]] = [
         f"FAIL WhatsApp webhook: {CLOSED}/webhook cannot be reached",
         "start the server, and the tunnel",
     ),
-    (webhook_elsewhere("/hook"), "FAIL WhatsApp webhook: http://127.0.0.1", "has to end in /webhook"),
+    (webhook_elsewhere("/hook"), "FAIL WhatsApp webhook: http://127.0.0.1", "the address ends in /webhook"),
     (
         webhook_elsewhere("http://recado.example/webhook"),
         "FAIL WhatsApp webhook: http://recado.example/webhook: Meta takes https only",

@@ -1,4 +1,4 @@
-"""The configuration, the skills, the server's port."""
+"""The configuration, the skills, a public address."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -53,12 +53,6 @@ def test_what_others_can_read_is_named(settings: Callable[..., Settings], tmp_pa
     env.chmod(0o644)
     (only,) = found(settings(), "configuration")
     assert only.level == "OK"
-
-
-def test_a_port_that_something_else_has_is_a_warning(settings, server):
-    (finding,) = found(settings(port=int(server.url.rpartition(":")[2])), "server")
-    assert finding.level == "WARN"
-    assert "PORT" in finding.cure
 
 
 def test_what_a_public_address_should_not_let_through_is_named(settings, server):

@@ -59,8 +59,8 @@ def test_a_token_that_may_not_look_at_itself_is_looked_at_by_its_app(connected, 
 @pytest.mark.parametrize(
     ("reply", "fact"),
     [
-        ((200, "<html>Are you sure?</html>"), "not with the challenge"),
-        ((502, "bad gateway"), "the server behind it does not"),
+        ((200, "<html>Are you sure?</html>"), "does not answer with the challenge (200)"),
+        ((502, "bad gateway"), "does not answer with the challenge (502)"),
         ((403, ""), "another verify token"),
         ((418, ""), "(418)"),
     ],
