@@ -23,8 +23,7 @@ from app.ops import Finding, fail, ok, warn
 from app.phones import canonical
 from app.settings import SECRET_VARIABLES, VARIABLES, Settings
 from app.store import alerts
-from app.store.alerts import Alert
-from app.store.database import Connection, engine_of, meta
+from app.store.database import engine_of
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.store.people import PersonLine
 
@@ -40,21 +39,12 @@ _NAMES = {
 }
 _OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
 LATELY_SECONDS = 7 * 24 * 3600.0
-MOST_SHOWN = 10  # of those who were turned away
-_FAULTY = lazy("Meta refuses a message of this form: please report the line")
 # By the code of an alert about sending, mostly Meta's; of the codes that the sender knows the alert tells.
 _CURES = {
-    **dict.fromkeys(("100", "131008", "131009", "131051"), _FAULTY),
-    "130472": lazy("Meta does not deliver to this person for a while, as an experiment of its own"),
-    "131021": lazy("the number is the assistant's own: write from another phone"),
     "131026": lazy("ask the person whether this phone has a current WhatsApp and its new terms are accepted"),
     "131030": lazy("a test number reaches only its list: add the person at WhatsApp > API Setup > To"),
     "131047": lazy("the person last wrote more than 24 hours ago and has to write first"),
     "131049": lazy("Meta limits what this person gets; there is nothing to mend, later answers may pass"),
-    "131050": lazy("the person refuses such messages and has to write first"),
-    "131062": lazy("Meta wants the person's phone number, which it has not told us"),
-    "135000": lazy("Meta names no cause: try again later, then ask Meta's support"),
-    "137000": lazy("the person cannot get messages of the assistant: see WhatsApp Manager"),
     "unknown": lazy("ask the person whether it arrived"),
     "model": lazy("see what is said about the model above"),
     "turn": lazy("see what happened with: {recado} trace"),
@@ -162,15 +152,8 @@ def check_database(settings: Settings) -> Iterator[Finding]:
 
 def check_alerts(settings: Settings) -> Iterator[Finding]:
     """Report open alerts; those of events that cannot be mended only for some days."""
-
-    def read(conn: Connection) -> list[Alert]:
-        """Return the alerts that the next start, which may be in another realm, leaves open."""
-        is_same = meta(conn, "realm") in (None, settings.realm)
-        opened = alerts.open_alerts(conn)
-        return [one for one in opened if is_same or not one.code.startswith(alerts.ABOUT_SENDING)]
-
     try:
-        opened = read_records(settings.database, read)
+        opened = read_records(settings.database, alerts.open_alerts)
     except StoreError:  # the database has a line of its own
         return
     since = time.time() - LATELY_SECONDS
@@ -200,7 +183,8 @@ def check_people(settings: Settings) -> Iterator[Finding]:
             values = {"variable": variable, "number": number}
             fact = lazy("{variable} has {number}, which is no phone number with its country code", **values)
             yield fail("people", fact, cure)
-    yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
+    if not (settings.uses_simulator and settings.simulator == "off"):  # the line about WhatsApp says so
+        yield _allowed([line for line in lines if line.realm == "whatsapp"], settings)
     for line in lines:
         if line.frozen:
             cure = lazy(
@@ -214,9 +198,6 @@ def check_people(settings: Settings) -> Iterator[Finding]:
 
 
 def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
-    if settings.uses_simulator and settings.simulator == "off":
-        fact = lazy("nobody can write, except in the terminal")
-        return warn("people", fact, lazy("see WhatsApp above"))
     if settings.uses_simulator:
         return ok("people", lazy("everybody in the simulator may talk; its first person is the owner"))
     owners = sum(owns(line, settings) for line in lines)
@@ -247,13 +228,10 @@ def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Fi
         and line.last_at >= since
         and settled.isdisjoint({line.names[0], canonical(line.names[0])})
     ]
-    for line in found[:MOST_SHOWN]:
+    for line in found:
         values = {"name": _name(line), "n": line.messages, "at": moment(line.last_at)}
         fact = lazy("{name} was turned away ({n} times, last {at})", **values)
         yield warn("people", fact, lazy("to let them in: {recado} people allow {name}", name=line.names[0]))
-    if len(found) > MOST_SHOWN:
-        fact = lazy("{n} more were turned away", n=len(found) - MOST_SHOWN)
-        yield warn("people", fact, lazy("see them all with: {recado} people list"))
 
 
 def _name(line: PersonLine) -> str:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import httpx2
 
@@ -68,7 +67,7 @@ async def _try(settings: Settings) -> list[Finding]:
         tools = [Tool.from_function(add_numbers).get_schema()]
         answer = await model.complete(ModelRequest("answer", _MESSAGES, tools))
         seconds = time.monotonic() - started
-        called = _tool_finding(answer, settings.llm_model, seconds, refused=model.tools_refused)
+        called = _tool_finding(answer, settings.llm_model, seconds)
         others = [*await _window(settings), *await _classifier(model, settings)]
         return [called, await _picture(settings), *others]
     except ModelError as error:
@@ -77,25 +76,17 @@ async def _try(settings: Settings) -> list[Finding]:
         await model.close()
 
 
-def _tool_finding(answer: ModelAnswer, name: str, seconds: float, *, refused: bool) -> Finding:
-    better = lazy("choose a model that is made for tool calls")
-    written = calls_in_text(answer.text, ["add_numbers"], [])
-    if refused and written:
-        fact = lazy(
-            "{name} answers, but the server refuses tools: its calls are read from its text", name=name
-        )
-    elif refused:
-        fact = lazy("{name} answers, but the server refuses tools: and it wrote no call instead", name=name)
-    elif any(call.name == "add_numbers" for call in answer.calls):
+def _tool_finding(answer: ModelAnswer, name: str, seconds: float) -> Finding:
+    if any(call.name == "add_numbers" for call in answer.calls):
         return ok("model", lazy("{name} answers and calls tools ({n} s)", name=name, n=f"{seconds:.1f}"))
-    elif written:
+    if calls_in_text(answer.text, ["add_numbers"], []):
         fact = lazy("{name} writes its tool calls as text; they are read", name=name)
     else:
         text = answer.text.strip()[:80] or "–"
         fact = lazy(
             "{name} answers, but did not call the tool it needed (it said: {text})", name=name, text=text
         )
-    return warn("model", fact, better)
+    return warn("model", fact, lazy("choose a model that is made for tool calls"))
 
 
 class _Red:
@@ -129,41 +120,20 @@ async def _picture(settings: Settings) -> Finding:
 
 
 async def _window(settings: Settings) -> list[Finding]:
-    """Report a window too small for a turn with tools, where the server tells its size."""
-    if not settings.openai_base_url:  # OpenAI's own models all have room
-        return []
-    base, model = settings.openai_base_url.rstrip("/"), settings.llm_model
-    root = base.removesuffix("/v1")
-    key = settings.openai_api_key.get_secret_value()
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    async with httpx2.AsyncClient(timeout=TELL_SECONDS, trust_env=False, headers=headers) as http:
-        for size_in, address, server in (
-            (_ollama, f"{root}/api/ps", "Ollama (OLLAMA_CONTEXT_LENGTH=16384)"),
-            (_llama_cpp, f"{root}/props", "llama-server --ctx-size 16384"),
-            (_vllm, f"{base}/models", "vLLM --max-model-len 16384"),
-        ):
-            try:
-                size = size_in((await http.get(address)).json(), model)
-            except (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError):
-                continue  # another kind of server
-            if size >= SMALL_WINDOW:
-                return [ok("context window", lazy("{size} tokens", size=size))]
-            fact = lazy("{size} tokens are too few: longer prompts are cut or refused", size=size)
-            return [warn("context window", fact, lazy("give it more: {server}", server=server))]
-    return []
-
-
-def _ollama(answer: Any, model: str) -> int:
-    sizes = {one["name"].removesuffix(":latest"): one["context_length"] for one in answer["models"]}
-    return int(sizes[model.removesuffix(":latest")])
-
-
-def _llama_cpp(answer: Any, model: str) -> int:
-    return int(answer["default_generation_settings"]["n_ctx"])
-
-
-def _vllm(answer: Any, model: str) -> int:
-    return int({one["id"]: one["max_model_len"] for one in answer["data"]}[model])
+    """Report a window of Ollama's that is too small for a turn with tools: it cuts prompts without a word."""
+    base, name = settings.openai_base_url.rstrip("/"), settings.llm_model.removesuffix(":latest")
+    try:
+        async with httpx2.AsyncClient(timeout=TELL_SECONDS, trust_env=False) as http:
+            answer = (await http.get(f"{base.removesuffix('/v1')}/api/ps")).json()
+        sizes = {one["name"].removesuffix(":latest"): one["context_length"] for one in answer["models"]}
+        size = int(sizes[name])
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError, AttributeError):
+        return []  # another kind of server, which refuses what is too long
+    if size >= SMALL_WINDOW:
+        return [ok("context window", lazy("{size} tokens", size=size))]
+    fact = lazy("{size} tokens are too few: longer prompts are cut or refused", size=size)
+    cure = lazy("give it more: {server}", server="OLLAMA_CONTEXT_LENGTH=16384")
+    return [warn("context window", fact, cure)]
 
 
 async def _classifier(model: ChatModel, settings: Settings) -> list[Finding]:
@@ -198,11 +168,7 @@ def cure_of(error: ModelError, settings: Settings, prefix: str = "LLM") -> str:
         return lazy("set OPENAI_API_KEY to a key that is valid there")
     if error.status == 404 and "model" in str(error).lower().partition("404")[2]:
         named = {"prefix": prefix, "name": settings.llm_model}
-        if base:
-            return lazy(
-                "set {prefix}_MODEL to a model that is there; with Ollama: ollama pull {name}", **named
-            )
-        return lazy("set {prefix}_MODEL to a model that is there", **named)
+        return lazy("set {prefix}_MODEL to a model that is there; with Ollama: ollama pull {name}", **named)
     if error.status in (*range(300, 400), 404, 405) or error.cause == "no_completion":
         wanted = base if base.endswith("/v1") else f"{base}/v1"
         return lazy("see that OPENAI_BASE_URL is right; most servers need …/v1: {wanted}", wanted=wanted)
