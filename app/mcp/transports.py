@@ -120,7 +120,7 @@ async def _command(definition: ServerDefinition, sandbox: Sandbox) -> Command:
         args, environment = await asyncio.to_thread(sandbox.server_command, definition)
     except ValueError as error:
         raise Unstartable(str(error)) from error
-    return Command(args, environment, folder, "reaper" if sandbox.off else "sandbox", piped=True)
+    return Command(args, environment, folder, confined=not sandbox.off, piped=True)
 
 
 def _remove_half_install(definition: ServerDefinition, printed: str) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 from app.i18n import lazy
 from app.processes.reaper import kill_below, threads_below
 
-# In `args`, stands for the number of the socket to the server, for a program that talks through it.
+# In `args`, stands for the number of the socket to the server; others do not have that socket.
 CONNECTION = "{connection}"
 APP_ROOT = Path(__file__).resolve().parents[2]
 PIECE_BYTES = 256 * 1024
@@ -30,25 +30,23 @@ _REAPER_PROGRAM = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
 from app.processes.reaper import fork_below_reaper
-connection = int(sys.argv[1])
-os.set_inheritable(connection, False)
-fork_below_reaper(connection)
+number, _, mark, *args = sys.argv[1:]
+os.set_inheritable(int(number), mark in args)
+fork_below_reaper(int(number))
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 try:
-    os.execvp(sys.argv[3], sys.argv[3:])
+    os.execvp(args[0], [number if arg == mark else arg for arg in args])
 except OSError as error:
-    sys.exit(f"cannot be started: {sys.argv[3]}: {error.strerror}")
+    sys.exit(f"cannot be started: {args[0]}: {error.strerror}")
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to start, in a session of its own.
+    """A program to start, in a session of its own, below a reaper: a small process that ends what it starts.
 
-    `env` is the whole environment, but see `kept_environment`. `ended_by` tells who ends what it starts:
-    `reaper`, a small process put above it; `sandbox`, where `args` begin with bubblewrap; `itself`, where it
-    does so once the socket `CONNECTION` closes. `confined`: it runs in the sandbox, whoever ends it. `piped`:
+    `env` is the whole environment, but see `kept_environment`. `confined`: it runs in the sandbox. `piped`:
     its input and output are for the caller, and only stderr counts as printed; otherwise it has no input, and
     all that it writes is printed.
     """
@@ -56,7 +54,6 @@ class Command:
     args: Sequence[str]
     env: Mapping[str, str]
     folder: Path | str | None = None
-    ended_by: Literal["reaper", "sandbox", "itself"] = "reaper"
     piped: bool = False
     confined: bool = False
 
@@ -88,10 +85,10 @@ class HostedProcess:
         command: Command,
         process: Process,
         printed: PrintedTail,
-        connection: tuple[StreamReader, StreamWriter] | None = None,
+        connection: tuple[StreamReader, StreamWriter],
     ) -> None:
         self.printed = printed
-        # The server's end of the socket; its reaper, or the program itself, ends all once that is closed.
+        # The server's end of the socket; the reaper ends all once that is closed.
         self.connection = connection
         self._process = process
         # Both are there where it is piped.
@@ -99,25 +96,20 @@ class HostedProcess:
         self.output = cast(StreamReader, process.stdout)
         self._reading = [asyncio.create_task(_read(process.stderr or self.output, printed))]
         # The kernel's own limit of threads (`confine`) holds every account but root's.
-        if (command.confined or command.ended_by == "sandbox") and os.geteuid() == 0:
+        if command.confined and os.geteuid() == 0:
             self._reading.append(asyncio.create_task(self._end_at_limit(), name="count threads"))
 
     @classmethod
     async def start(cls, command: Command, printed: PrintedTail | None = None) -> "HostedProcess":
         """Start a program. Raises OSError or ValueError where that fails."""
         printed = printed or PrintedTail()
-        args = list(command.args)
-        if command.ended_by == "reaper":
-            args = [sys.executable, "-I", "-S", "-c", _REAPER_PROGRAM, CONNECTION, str(APP_ROOT), *args]
-        if command.ended_by == "sandbox":
-            return cls(command, await _spawn(command, args), printed)
+        reaper = [sys.executable, "-I", "-S", "-c", _REAPER_PROGRAM]
         ours, theirs = socket.socketpair()
         with theirs:
             connection = await asyncio.open_connection(sock=ours)
-            number = theirs.fileno()
-            args = [str(number) if arg == CONNECTION else arg for arg in args]
+            args = [*reaper, str(theirs.fileno()), str(APP_ROOT), CONNECTION, *command.args]
             try:
-                return cls(command, await _spawn(command, args, number), printed, connection)
+                return cls(command, await _spawn(command, args, theirs.fileno()), printed, connection)
             except BaseException:
                 connection[1].transport.abort()
                 raise
@@ -167,11 +159,7 @@ class HostedProcess:
                 task.cancel()
 
     async def _kill(self) -> None:
-        if self.connection is not None:
-            self.connection[1].transport.abort()  # its reaper sees that, and kills all below it
-        elif self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+        self.connection[1].transport.abort()  # its reaper sees that, and kills all below it
         for _ in range(2):
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
@@ -196,7 +184,7 @@ def kept_environment(*names: str) -> dict[str, str]:
     return {name: os.environ[name] for name in kept if name in os.environ}
 
 
-async def _spawn(command: Command, args: list[str], *kept: int) -> Process:
+async def _spawn(command: Command, args: list[str], kept: int) -> Process:
     return await asyncio.create_subprocess_exec(
         *args,
         cwd=command.folder,
@@ -204,7 +192,7 @@ async def _spawn(command: Command, args: list[str], *kept: int) -> Process:
         stdin=PIPE if command.piped else DEVNULL,
         stdout=PIPE,
         stderr=PIPE if command.piped else STDOUT,
-        pass_fds=kept,
+        pass_fds=[kept],
         start_new_session=True,
         limit=PIECE_BYTES,
     )

@@ -26,8 +26,6 @@ def fork_below_reaper(connection: int) -> None:
     Once the other end of the socket `connection` is closed, or the worker has ended, the reaper kills
     everything below it and exits with the worker's status: 128 + the signal that killed it.
     """
-    if os.getpid() == 1:  # of a sandbox, which ends with it and with the server
-        return
     reaper = os.getpid()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     ended: dict[int, int] = {}

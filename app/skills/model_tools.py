@@ -274,7 +274,7 @@ class ScriptRunner:
         grants = Grants(network=may_use_network(skill.manifest), programs=True, folders_write=(home,))
         prefix, environment = self._sandbox.script_command(home, shown, grants)
         place = str(shown[0] / script.path)
-        return Command([*prefix, program, place, *args], environment, None, "sandbox", piped=True)
+        return Command([*prefix, program, place, *args], environment, confined=True, piped=True)
 
 
 async def _run(command: Command, given: bytes) -> tuple[int | None, str, str]:

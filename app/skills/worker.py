@@ -30,6 +30,7 @@ OOM_SCORE = "500"  # oom_score_adj: where memory runs out, a worker ends before 
 def work(connection: socket.socket, folder: Path) -> None:
     """Run the folder's tools until the server closes its end."""
     os.register_at_fork(after_in_child=lambda: _leave(connection))
+    signal.signal(signal.SIGTERM, lambda *_: None)  # systemd sends it to all: the server still drains
     _limit()
     sys.dont_write_bytecode = True
     scripts = folder / "scripts"

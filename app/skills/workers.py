@@ -32,15 +32,12 @@ IDLE_SECONDS = 300.0
 CALLS_AT_ONCE = 8  # calls of one folder, each in a worker of its own; further ones wait
 FAILURES = 3  # in a row, after which a skill is set aside
 
-# The reaper is split off before the rest is loaded: it stays small.
 _PROGRAM = """
 import socket, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from app.processes.reaper import fork_below_reaper
 connection = socket.socket(fileno=int(sys.argv[1]))
 connection.set_inheritable(False)
-fork_below_reaper(connection.fileno())
 from app.skills.worker import work
 sys.path.remove(sys.argv[3])
 work(connection, Path(sys.argv[2]))
@@ -80,7 +77,6 @@ class Worker:
             [*prefix, *python, CONNECTION, str(folder), str(APP_ROOT)],
             {**kept_environment(), "HOME": self._home, "TMPDIR": self._home},
             folder,
-            ended_by="itself",
             confined=bool(prefix),
         )
         self._spawning = asyncio.create_task(HostedProcess.start(command, self.printed))
@@ -150,7 +146,6 @@ class Worker:
 
     async def _read(self, call: int = 0) -> Any:
         """Return what it says about the call, 0 for its start. Raises FrameError for anything else."""
-        assert self._process.connection is not None
         reader, _ = self._process.connection
         size = frames.length(await reader.readexactly(frames.HEADER), frames.FROM_WORKER)
         message = frames.decode(await reader.readexactly(size))
@@ -160,7 +155,6 @@ class Worker:
         return message
 
     async def _send(self, frame: bytes) -> None:
-        assert self._process.connection is not None
         _, writer = self._process.connection
         writer.write(frame)
         await writer.drain()

@@ -86,7 +86,7 @@ async def test_what_starts_threads_without_end_is_ended_for_a_root_server_too(
         "time.sleep(600)"
     )
     args = [*sandboxed.command(folder), sys.executable, "-I", "-c", code]
-    process = await HostedProcess.start(Command(args, {}, folder, ended_by="sandbox"))
+    process = await HostedProcess.start(Command(args, {}, folder, confined=True))
     try:
         assert await process.wait(20)
         assert "more than 256 threads" in str(process.printed)

@@ -40,7 +40,7 @@ CRASHED: dict[str, tuple[Any, str, str]] = {
     "prints": ("fine", "ok", ""),
     "reads": ("''", "ok", ""),
     "cyclic": (None, "INTERNAL", "Circular reference"),
-    "odd": (None, "INTERNAL", "keys must be str"),
+    "odd": ({"odd": {"<Odd that cannot be written: ValueError>": 2**70}}, "ok", ""),
     "closes": (*DIES, "exited with status 1"),
     "scribbles": (*DIES, "connection"),
     "threads": ("left", "ok", ""),
