@@ -16,7 +16,7 @@ from app.routing.classifier import MOST_CATEGORIES, Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.snapshot import CatalogSnapshot, build_snapshot
-from app.search.index import Document, ToolIndex
+from app.search.index import ToolIndex
 from app.search.phrases import can_fill, without_given
 from app.search.words import says_something
 from app.skills import SkillLoader
@@ -38,9 +38,7 @@ from app.tools.schema import Schema
 log = structlog.get_logger(__name__)
 
 SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
-FIRST_SECONDS = 30.0  # that a message waits for the first refresh: without one there are no tools
 LONGEST_DESCRIPTION = 200  # characters of what a search tells of a tool
-_INDEXED_AT_ONCE = 16
 _FITTING = 2
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
@@ -49,11 +47,13 @@ _SLOT = re.compile(r"\{\w+\}")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The tools that a turn begins with, its skills, and the skills whose texts the prompt holds.
+    """The categories and tools that a turn begins with, the skills that it is about, and why.
 
-    `reasons` say for each of the tools why it was chosen.
+    `shown` are the skills whose texts the prompt holds, in the order in which they came; `reasons` say for
+    each of the tools why it was chosen.
     """
 
+    categories: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
@@ -63,8 +63,8 @@ class Selection:
 class ToolCatalog:
     """Follows skill folders and servers, and keeps the registry and the indexes in step with them.
 
-    `environment`: the variables that skills may ask for; `patience`: seconds that a turn waits for a refresh;
-    `guest_tools`: see `build_snapshot`; `data_dir` holds the records of servers.
+    `environment`: the variables that skills may ask for; `guest_tools`: see `build_snapshot`; `data_dir`
+    holds the records of servers.
     """
 
     def __init__(
@@ -74,7 +74,6 @@ class ToolCatalog:
         environment: Mapping[str, str],
         *,
         servers: McpServers | None = None,
-        patience: float = 5.0,
         guest_tools: Collection[str] = (),
         data_dir: Path | None = None,
     ) -> None:
@@ -90,18 +89,14 @@ class ToolCatalog:
         self._outdated = True
         self._served: Sequence[Tool] = ()
         self._reading = {tool.name: tool for tool in reading_tools(self)}
-        for tool in self._reading.values():
-            registry.register(tool)
         self._thread = DaemonThreads(limit=1)
-        self._patience = patience
         self._one_at_a_time = asyncio.Lock()
         self._next: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add_scripts(self, runner: ScriptRunner) -> None:
         """Offer the scripts of skills too, which `runner` runs."""
-        tool = self._reading[RUN_SKILL_SCRIPT] = runner.tool()
-        self.registry.register(tool)
+        self._reading[RUN_SKILL_SCRIPT] = runner.tool()
 
     @property
     def catalog(self) -> CatalogSnapshot:
@@ -109,11 +104,8 @@ class ToolCatalog:
         return self._snapshot
 
     async def refresh(self) -> None:
-        """Take over what changed on disk; beyond the patience go on with what was loaded before."""
-        patience = self._patience if self.catalog.hash else FIRST_SECONDS
-        done, _ = await asyncio.wait({self._coming()}, timeout=patience)
-        if not done:
-            log.warning("the skill folders answer slowly: going on with what was loaded before")
+        """Take over what changed on disk."""
+        await asyncio.wait({self._coming()})
 
     async def refresh_for_message(self) -> None:
         """Take over what changed on disk, and the tools of servers that start for the first time."""
@@ -165,16 +157,15 @@ class ToolCatalog:
         snapshot = build_snapshot(skills, tools, self._servers, self._guest_tools)
         self.index.remove(self._snapshot.tools.keys() - snapshot.tools.keys())
         self.skill_index.remove(self._snapshot.skills.keys() - snapshot.skills.keys())
-        _add(self.index, snapshot.documents(self.phrase_book.read(snapshot)))
-        _add(self.skill_index, snapshot.skill_documents())
+        self.index.add(snapshot.documents(self.phrase_book.read(snapshot)))
+        self.skill_index.add(snapshot.skill_documents())
         self._served, self._outdated = served, False
         return snapshot
 
     def _take_over(self, snapshot: CatalogSnapshot) -> None:
-        for name in self._snapshot.tools.keys() - snapshot.tools.keys():
-            self.registry.unregister(name)
-        for tool in snapshot.tools.values():
-            self.registry.register(tool, allow_override=True)
+        self.registry.clear()
+        for tool in (*snapshot.tools.values(), *self._reading.values()):
+            self.registry.register(tool)
         self._snapshot = snapshot
 
     def tool(self, name: str) -> Tool | None:
@@ -276,7 +267,7 @@ class ToolCatalog:
         names = tuple(one.name for one in reasons)
         if names != tuple(sticky):  # the prompt changes anyway: what it needs no more leaves
             shown = tuple(one for one in shown if one in about or _is_of_use(usable[one], names))
-        return Selection(names, about, shown, reasons)
+        return Selection(intent.categories, names, about, shown, reasons)
 
     def offer(
         self, names: Sequence[str], person: Person, about: Sequence[str] = (), shown: Sequence[str] = ()
@@ -403,13 +394,6 @@ class ToolSearch:
     def _tools(self, person: Person) -> dict[str, Tool]:
         found = {name: self._catalog.tool(name) for name in self._catalog.tool_categories(person)}
         return {name: tool for name, tool in found.items() if tool is not None and not tool.harmless}
-
-
-def _add(index: ToolIndex, documents: Iterable[Document]) -> None:
-    """Add those that are new or changed, in small batches, since a search waits for each."""
-    new = [one for one in documents if index.document(one.id) != one]
-    for start in range(0, len(new), _INDEXED_AT_ONCE):
-        index.add(new[start : start + _INDEXED_AT_ONCE])
 
 
 def _is_of_use(skill: Skill, offered: Collection[str]) -> bool:

@@ -248,18 +248,17 @@ class ToolIndex:
     def __contains__(self, id: object) -> bool:
         return id in self._documents
 
-    def document(self, id: str) -> Document | None:
-        return self._documents.get(id)
-
     def category(self, id: str) -> str:
         """Return the category of a tool, its own name if it has none."""
         document = self._documents.get(id)
         return (document.category if document is not None else "") or id
 
     def add(self, documents: Iterable[Document]) -> None:
-        """Add documents; one with the id of another takes its place."""
+        """Add documents; one with the id of another takes its place, unless they are the same."""
         with self._lock:
             for document in documents:
+                if self._documents.get(document.id) == document:
+                    continue
                 self._remove(document.id)
                 self._documents[document.id] = document
                 self._insert(document)

@@ -329,11 +329,6 @@ class ToolRegistry:
             )
         self._tools[tool.name] = tool
 
-    def unregister(self, name: str) -> None:
-        """Remove a tool. Raises ToolNotFoundError."""
-        self.get(name)
-        del self._tools[name]
-
     def get(self, name: str) -> Tool:
         """Return the tool of that name. Raises ToolNotFoundError."""
         tool = self._tools.get(name)

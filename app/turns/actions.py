@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from app.llm.model import ToolCall
 from app.messages import JSON, RECEIPT_MARK, FollowUp, MediaFile, mapping
 from app.routing.selector import changed
-from app.routing.tool_catalog import SEARCH_TOOLS
+from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.skills.model_tools import LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT
 from app.text import shortened
 from app.tools import ToolResult
@@ -21,16 +21,6 @@ LONGEST_RECEIPT = 300
 MOST_LISTED = 100
 _ABOUT = ("text", "fact", "task", "number", "project", "name", "path")  # that name what a call was about
 MOST_PICTURES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Routed:
-    """The tools and skills chosen for a turn."""
-
-    categories: tuple[str, ...]
-    tools: tuple[str, ...]
-    skills: tuple[str, ...] = ()  # those that the message is about
-    shown: tuple[str, ...] = ()  # those whose texts the prompt holds, in the order in which they came
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +101,7 @@ class Round:
 class Transcript:
     """A turn as its journal tells it."""
 
-    routed: Routed | None = None
+    routed: Selection | None = None
     rounds: tuple[Round, ...] = ()
 
     @property
@@ -119,7 +109,7 @@ class Transcript:
         """Return every call that has a result, in their order."""
         return [pair for one in self.rounds for pair in one.finished]
 
-    def with_route(self, routed: Routed) -> "Transcript":
+    def with_route(self, routed: Selection) -> "Transcript":
         return replace(self, routed=routed)
 
     def with_round(self, new: Round) -> "Transcript":
@@ -216,7 +206,7 @@ def answer_row(answer: Round) -> JSON:
 def read_journal(rows: Mapping[str, JSON]) -> Transcript:
     """Return the transcript that the rows of a journal tell, by their keys."""
     route, parts = rows.get("route"), ("categories", "tools", "skills", "shown")
-    routed = None if route is None else Routed(*(tuple(route.get(part, ())) for part in parts))
+    routed = None if route is None else Selection(*(tuple(route.get(part, ())) for part in parts))
     rounds = []
     for number in sorted(int(key.removeprefix("llm:")) for key in rows if key.startswith("llm:")):
         answer = rows[f"llm:{number}"]

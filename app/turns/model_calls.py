@@ -17,7 +17,7 @@ from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.journal import ModelCall
 from app.store.turn_state import Exchange, TurnState
 from app.text import Private, mask_text
-from app.turns.actions import Round, Routed, answer_row, unique_calls
+from app.turns.actions import Round, answer_row, unique_calls
 from app.turns.finalizer import cut_short
 from app.turns.prompt import SHORTER, Message
 from app.turns.state import TurnContext
@@ -59,19 +59,12 @@ async def route_turn(turn: TurnContext) -> None:
             always=(SEARCH_TOOLS,),
             limit=turn.settings.max_tools_per_call,
         )
-    routed = Routed(intent.categories, choice.tools, choice.skills, choice.shown)
-    row: JSON = {
-        **asdict(routed),
-        "phrases": intent.phrases,
-        "source": intent.source,
-        "reasons": list(map(asdict, choice.reasons)),
-        "catalog": tools.catalog.version,
-    }
+    about = {"phrases": intent.phrases, "source": intent.source, "catalog": catalog.version}
     call = None
     if classified.answer is not None:
         call = _traced("route", classified.prompt, classified.answer, started, catalog.hash)
-    await turn.record("route", "route", row, call)
-    turn.transcript = turn.transcript.with_route(routed)
+    await turn.record("route", "route", {**asdict(choice), **about}, call)
+    turn.transcript = turn.transcript.with_route(choice)
 
 
 async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> None:

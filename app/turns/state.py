@@ -12,7 +12,7 @@ from app.http.transport import THREAD_SECONDS, HttpClient, Transport
 from app.llm.model import Model, RetryBudget
 from app.messages import JSON, Channel, Outgoing, Wakeable, in_own_words
 from app.people import Person
-from app.routing.tool_catalog import ToolCatalog
+from app.routing.tool_catalog import Selection, ToolCatalog
 from app.settings import Settings
 from app.store import journal, limits, turn_state
 from app.store.approvals import Approval
@@ -27,7 +27,7 @@ from app.tools import ExecutionEngine, Tool, ToolContext
 from app.tools.files import Files
 from app.tools.plain import dumps, loads
 from app.tools.tool import InThread, Services
-from app.turns.actions import Routed, Transcript, offered_tools, read_journal
+from app.turns.actions import Transcript, offered_tools, read_journal
 from app.turns.cards import call_card, named_card, with_sources
 from app.turns.limits import Limits
 from app.turns.profiles import Profiles
@@ -133,7 +133,7 @@ class TurnContext:
         return self.schedule == "watch" and not did and not self.state.has_asked
 
     @property
-    def routed(self) -> Routed:
+    def routed(self) -> Selection:
         """Return what was chosen for the turn. Raises ValueError before it is routed."""
         if self.transcript.routed is None:
             raise ValueError("the turn is not routed yet")
@@ -141,8 +141,8 @@ class TurnContext:
 
     @property
     def _offered(self) -> list[tuple[str, ...]]:
-        chosen = self.transcript.routed.tools if self.transcript.routed is not None else ()
-        return offered_tools(chosen, self.transcript.rounds, self.settings.max_tools_per_call)
+        chosen = self.transcript.routed or Selection()
+        return offered_tools(chosen.tools, self.transcript.rounds, self.settings.max_tools_per_call)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ class TurnContext:
 
         What stands in it already stays as it is, for the provider's cache.
         """
-        routed = self.transcript.routed or Routed((), ())
+        routed = self.transcript.routed or Selection()
         since: list[dict[str, JSON]] = []
         for number, one in enumerate(self.transcript.rounds):
             since += round_messages(one)

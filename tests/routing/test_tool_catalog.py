@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,7 +42,8 @@ async def test_the_best_tool_of_a_category_comes_before_our_own(folder: Path) ->
     write(folder / "bread", about="Baking bread.", body="Knead. " * 4_000, files={"guide.md": "x"})
     abilities, _ = await catalog(folder)
     choice = abilities.choose(Intent(("bread", "calculator"), source="model"), "6*7", ANA, limit=2)
-    assert choice == Selection(("calculate", "load_skill"), ("bread", "calculator"), ("calculator",))
+    both = ("bread", "calculator")
+    assert choice == Selection(both, ("calculate", "load_skill"), both, ("calculator",))
 
 
 async def test_a_skills_tool_cannot_take_the_name_of_ours(folder: Path) -> None:
@@ -69,12 +70,6 @@ class Slow(SkillLoader):
         return super().refresh()
 
 
-async def refreshed(abilities: ToolCatalog, so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not so():
-            await abilities.refresh()
-
-
 async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> None:
     loader = Slow(folder)
     abilities = ToolCatalog(loader, ToolRegistry(), {})
@@ -89,19 +84,6 @@ async def test_everybody_sees_what_was_there_when_they_asked(folder: Path) -> No
     await asyncio.gather(first, *later)
     assert abilities.skill("tea") is not None
     assert loader.looks == 2
-
-
-async def test_a_slow_disk_is_waited_for_once_and_its_news_are_taken_later(folder: Path) -> None:
-    loader = Slow(folder)
-    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=0.05)
-    await refreshed(abilities, lambda: abilities.tool("calculate") is not None)
-    write(folder / "tea")
-    loader.free.clear()
-    await abilities.refresh()
-    assert abilities.skill("tea") is None
-    assert abilities.tool("calculate") is not None
-    loader.free.set()
-    await refreshed(abilities, lambda: abilities.skill("tea") is not None)
 
 
 class OneServer:

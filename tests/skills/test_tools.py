@@ -19,7 +19,7 @@ search_tools, list_categories = TOOLS["search_tools"], TOOLS["list_categories"]
 
 
 async def loaded(loader: SkillLoader) -> ToolCatalog:
-    abilities = ToolCatalog(loader, ToolRegistry(), {}, patience=30)
+    abilities = ToolCatalog(loader, ToolRegistry(), {})
     await abilities.refresh()
     return abilities
 

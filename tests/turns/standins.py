@@ -9,7 +9,7 @@ from app.channels.terminal import TerminalChannel
 from app.http.transport import Transport
 from app.llm.model import Model
 from app.people import Conversation, Person
-from app.routing.tool_catalog import ToolCatalog
+from app.routing.tool_catalog import Selection, ToolCatalog
 from app.settings import Settings
 from app.skills.skill import ToolSentences
 from app.store import journal
@@ -20,7 +20,7 @@ from app.store.turn_state import InboxMessage, TurnState
 from app.tools import ConfirmationPolicy, ExecutionEngine, Tool, ToolRegistry
 from app.tools.files import Files
 from app.tools.tool import Services
-from app.turns.actions import Round, Routed, Transcript
+from app.turns.actions import Round, Transcript
 from app.turns.profiles import Profiles
 from app.turns.state import ToolContexts, TurnContext, TurnServices
 from tests.store.rows import T, begun, conversation, inbound, no_limits, take
@@ -140,7 +140,7 @@ def turn_of(
     **settings: Any,
 ) -> TurnContext:
     """Return a turn that is offered every tool of the catalogue."""
-    offered = Routed((), tuple(tool.name for tool in catalog.registry.list_all()))
+    offered = Selection((), tuple(tool.name for tool in catalog.registry.list_all()))
     person = Person(state.conversation.person_id, "whatsapp")
     services = services_of(cast(Database, store), catalog, policy, **settings)
     return TurnContext(state, person, TerminalChannel(), "", Transcript(offered, tuple(rounds)), services)

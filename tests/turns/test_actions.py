@@ -4,13 +4,13 @@ import orjson
 
 from app.llm.model import ToolCall
 from app.messages import JSON
+from app.routing.tool_catalog import Selection
 from app.tools import ToolResult
 from app.turns.actions import (
     AskModel,
     CallResult,
     Reply,
     Round,
-    Routed,
     RunTools,
     Transcript,
     next_action,
@@ -19,7 +19,7 @@ from app.turns.actions import (
     unique_calls,
 )
 
-ROUTED = Routed(("numbers",), ("calculate",))
+ROUTED = Selection(("numbers",), ("calculate",))
 A, B = ToolCall("a", "calculate", {"expression": "1+1"}), ToolCall("b", "calculate", {"expression": "2+2"})
 SAME_AS_A = ToolCall("c", "calculate", '{"expression":"1+1"}')
 DONE = {"a": CallResult("2"), "b": CallResult("4"), "c": CallResult("2")}

@@ -132,7 +132,7 @@ async def test_whatever_ids_a_model_gives_its_calls_each_has_its_own_questions(
 async def test_a_tool_that_was_not_there_when_the_call_was_judged_does_not_run(store: Database) -> None:
     desk = Desk(store, await begin(store), ("guide",))
     fetch = desk.registry.get("fetch")
-    desk.registry.unregister("fetch")
+    desk.registry.clear()
     decisions = await desk.authorize(FETCH)
     desk.registry.register(fetch)
     results = await run_calls(desk.run, 0, (FETCH,), frozenset(), decisions)
