@@ -67,10 +67,10 @@ def test_the_model_writes_them_once_for_people_here_and_an_update_and_a_removal_
     told(graph, "p0", "high at noon in Lota")  # the bytes are still those of the card
     server.stop()
     web.start(server)
-    install(graph, put(web, TOOLS.replace("Says when", "Foretells when")), "Install+trust", count=2)
+    install(graph, put(web, TOOLS.replace("high_tide", "low_tide")), "Install+trust", count=2)
     wait_for(lambda: len(asked_to_write(played)) == 2, "the update's phrases")
     shown = json.loads(asked_to_write(played)[1]["messages"][1]["content"])
-    assert [one["tool"] for one in shown] == ["high_tide"]
+    assert [one["tool"] for one in shown] == ["low_tide"]
     say(graph, "p0", "remove_skill", name="tides")
     press(graph, "p0", asked(graph, "p0", 3), "Yes")
     told(graph, "p0", "✓ Removed: tides")

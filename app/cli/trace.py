@@ -30,17 +30,6 @@ commands = group()
 audit_commands = group(help="Who did what: a chain of rows.")
 commands.add_typer(audit_commands, name="audit")
 
-_WHY = {
-    "few": "all are offered",
-    "category": "best of a chosen category",
-    "always": "in every call",
-    "include": "a skill asks for it",
-    "words": "its words fit",
-    "sibling": "of the same category",
-    "kept": "the conversation has it",
-    "reading": "reads the chosen skills",
-}
-
 EXPLAINED = """\
 SCORE (0 to 1) and COVERS (the share of telling words that it knows) are for the text that it fits
 best, less what better tools answer too.
@@ -108,8 +97,7 @@ def _reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[st
         if one["score"] > 0:
             score, covers = f"{one['score']:.2f}", f"{one['coverage']:.0%}"
             phrase = one["phrase"] or "the message"
-        why = _WHY.get(one["why"], one["why"])
-        rows.append([one["name"], score, covers, "yes" if one["kept"] else "-", why, phrase])
+        rows.append([one["name"], score, covers, "yes" if one["kept"] else "-", one["why"], phrase])
     if categories is not None:
         head.insert(1, "CATEGORY")
         for row in rows:

@@ -5,9 +5,8 @@ skill or server, never in the approved files.
 """
 
 import asyncio
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -18,7 +17,7 @@ from app.errors import RecadoError
 from app.i18n import LANGUAGES
 from app.llm.model import PROMPTS, Model, ModelRequest
 from app.mcp.approved import has_record, home_of
-from app.messages import JSON
+from app.messages import JSON, array, mapping
 from app.routing.classifier import json_values
 from app.routing.snapshot import CatalogSnapshot, Phrases
 from app.security import write_private
@@ -34,7 +33,6 @@ MOST_TOOLS = 20  # of a skill or server
 MOST_PHRASES = 5  # of a tool in a language
 LONGEST_PHRASE = 120
 _AT_ONCE = 10  # tools in a call: more make an answer that servers cut
-_HASH = "of"  # the key of the description's hash
 _CODES = {"en": "en (English)", "es": "es (Spanish)", "pt": "pt (Brazilian Portuguese)"}
 
 
@@ -45,7 +43,7 @@ class PhraseBook:
         self._data_dir = data_dir
         self._silent: Mapping[Path, Mapping[str, str]] = {}  # by file: tool → description
         self._times: Mapping[Path, int] = {}  # of the files as they were read
-        self._tried: set[tuple[Path, str, str]] = set()
+        self._tried: set[tuple[Path, str]] = set()
         self._writer: tuple[Model, Database] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -69,7 +67,7 @@ class PhraseBook:
         await end_tasks(self._task)
 
     def read(self, snapshot: CatalogSnapshot) -> Phrases:
-        """Return the phrases of the tools whose authors wrote none, as these are described now. Blocks."""
+        """Return the phrases of the tools whose authors wrote none. Blocks."""
         data, skills = self._data_dir, snapshot.skills.items()
         homes = {name: skill.installed.folder.parent for name, skill in skills if skill.installed}
         homes |= {name: home_of(data, name) for name in snapshot.servers if data and has_record(data, name)}
@@ -79,7 +77,11 @@ class PhraseBook:
                 silent.setdefault(homes[tool.category] / FILE, {})[name] = tool.description
         self._silent = {file: dict(islice(tools.items(), MOST_TOOLS)) for file, tools in silent.items()}
         self._times = _times(self._silent)
-        return _phrases(dict(one for file in self._silent.items() for one in _read(*file).items()))
+        return {
+            name: said
+            for file, tools in self._silent.items()
+            for name, said in _phrases(_read(file), tools).items()
+        }
 
     async def _write_all(self, model: Model, store: Database) -> None:
         seen = None
@@ -94,11 +96,11 @@ class PhraseBook:
 
     async def _write_some(self, model: Model, store: Database, file: Path, tools: Mapping[str, str]) -> bool:
         """Write for the first few that lack some; return False if none does. Raises OSError, RecadoError."""
-        kept = await asyncio.to_thread(_read, file, tools)
-        new = (one for one in tools.items() if one[0] not in kept and (file, *one) not in self._tried)
+        kept = await asyncio.to_thread(_read, file)
+        new = (one for one in tools.items() if one[0] not in kept and (file, one[0]) not in self._tried)
         if not (asked := dict(islice(new, _AT_ONCE))):
             return False
-        self._tried.update((file, *one) for one in asked.items())
+        self._tried.update((file, name) for name in asked)
         languages = await people.languages(store) or LANGUAGES
         order = PROMPTS["phrases"] % ", ".join(_CODES[one] for one in LANGUAGES if one in languages)
         shown = json.dumps([{"tool": name, "description": text[:300]} for name, text in asked.items()])
@@ -107,24 +109,23 @@ class PhraseBook:
         found = await asyncio.to_thread(read_answer, answer.text, asked)
         if not found or not file.parent.is_dir():
             raise RecadoError("the answer holds none, or its folder was removed meanwhile")
-        written = {name: {_HASH: _hash(text), **found.get(name, {})} for name, text in asked.items()}
-        await asyncio.to_thread(write_private, file, json.dumps(kept | written))
+        written = kept | {name: found.get(name, {}) for name in asked}
+        await asyncio.to_thread(write_private, file, json.dumps(written))
         return True
 
 
-def read_answer(answer: str, tools: Iterable[str]) -> Phrases:
+def read_answer(answer: str, tools: Collection[str]) -> Phrases:
     """Return the phrases of these tools in a model's answer, whatever stands around them."""
     values = json_values(answer[: 64 * 1024])
-    return next(filter(None, (_phrases(_entries(value, tools)) for value in values)), {})
+    return next(filter(None, (_phrases(mapping(value), tools) for value in values)), {})
 
 
-def _read(file: Path, tools: Mapping[str, str]) -> dict[str, JSON]:
-    """Return what the file holds about tools as they are described now."""
+def _read(file: Path) -> dict[str, JSON]:
+    """Return what the file holds by tool, also those for which the model wrote nothing."""
     try:
-        entries = _entries(json.loads(read_regular(file)), tools)
+        return mapping(json.loads(read_regular(file)))
     except (OSError, ValueError, RecursionError):
         return {}
-    return {name: one for name, one in entries.items() if one.get(_HASH) == _hash(tools[name])}
 
 
 def _times(files: Iterable[Path]) -> dict[Path, int]:
@@ -136,24 +137,17 @@ def _times(files: Iterable[Path]) -> dict[Path, int]:
     return times
 
 
-def _hash(description: str) -> str:
-    return hashlib.sha256(description.encode("utf-8", "replace")).hexdigest()[:16]
-
-
-def _entries(value: JSON, tools: Iterable[str]) -> dict[str, JSON]:
-    named = {name: value.get(name) for name in tools} if isinstance(value, dict) else {}
-    return {name: entry for name, entry in named.items() if isinstance(entry, dict)}
-
-
-def _phrases(entries: Mapping[str, JSON]) -> Phrases:
-    said = {name: {str(one): _lines(entry.get(one)) for one in LANGUAGES} for name, entry in entries.items()}
-    found = {name: {one: lines for one, lines in texts.items() if lines} for name, texts in said.items()}
-    return {name: texts for name, texts in found.items() if texts}
+def _phrases(written: Mapping[str, JSON], tools: Collection[str]) -> Phrases:
+    said = {
+        name: {str(one): lines for one in LANGUAGES if (lines := _lines(mapping(entry).get(one)))}
+        for name, entry in written.items()
+        if name in tools
+    }
+    return {name: texts for name, texts in said.items() if texts}
 
 
 def _lines(written: JSON) -> tuple[str, ...]:
     """Return the first few short lines with nothing invisible, and without braces, which would be slots."""
-    listed = written if isinstance(written, list) else []
-    texts = (" ".join(one.split()) for one in listed if isinstance(one, str))
+    texts = (" ".join(one.split()) for one in array(written) if isinstance(one, str))
     fitting = (one for one in texts if 0 < len(one) <= LONGEST_PHRASE and one.isprintable())
     return tuple(dict.fromkeys(one for one in fitting if not set("{}") & set(one)))[:MOST_PHRASES]
