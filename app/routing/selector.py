@@ -19,10 +19,7 @@ _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
 MOST_CLAUSES = 4
 _BOOST = 1.25  # of a chosen category; soft: a tool of another one that fits much better still wins
-_HEAD_DEPTH = 3
-_HEAD_SHARE = 0.6
 _FITTING_SHARE = 0.2  # of the first of a ranking: tools this good come along with a change
-_NEARLY_AS_GOOD = 0.7  # if words alone decide, a tool this good that is offered already stays
 _NO_SIZES: Mapping[str, int] = {}
 # all are offered · best of a chosen category · in every call · a chosen skill asks for it · its words fit ·
 # another of its category · the conversation has it · reads the chosen skills
@@ -72,11 +69,11 @@ def select_tools(
     fixed = [name for name in always if name in tools] if limit > 1 else []
     had = [name for name in sticky if name in tools]
     included = [name for name in beside if name in tools]
-    wanted = _wanted(intent, rankings, tools, had, fixed, included, limit)
+    wanted = _wanted(intent, rankings, tools, fixed, included, limit)
     names = had
     if not intent.is_clear or len(intent.categories) != 1:
         room = round(room * _MORE_ROOM)
-    if not had or len(had) > limit or not wanted.vital.issubset(had):
+    if not had or len(had) > limit or not set(wanted.needed).issubset(had):
         names = _renewed(had, wanted, sizes, room, limit)
     return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings, had) for name in names)
 
@@ -140,22 +137,6 @@ def _order(one: Ranked) -> tuple[float, str]:
     return -one.worth, one.name
 
 
-def _head(ranking: Ranking) -> list[str]:
-    first, *others = ranking[:_HEAD_DEPTH]
-    nearly = (one for one in others if one.worth >= _HEAD_SHARE * first.worth)
-    head = [first, *(one for one in nearly if one.coverage >= KNOWS_ENOUGH)]
-    return [one.name for one in head if one.coverage > 0]
-
-
-def _lacks(had: Collection[str], ranking: Ranking) -> bool:
-    """Tell whether none of the tools that the conversation had is nearly as good as the first."""
-    first = ranking[0]
-    return not any(
-        one.name in had and one.coverage >= first.coverage and one.worth >= _NEARLY_AS_GOOD * first.worth
-        for one in ranking
-    )
-
-
 def _fitting(ranking: Ranking) -> list[str]:
     least = _FITTING_SHARE * ranking[0].worth
     return [one.name for one in ranking if one.worth >= least]
@@ -187,11 +168,10 @@ def _by_turns(lists: Iterable[Sequence[str]]) -> list[str]:
 class _Wanted:
     """The tools that a message wants, the best first.
 
-    `vital`: it cannot do without them; `needed`: they come with a change; `useful`: as far as there is room;
-    `whole`: all of the chosen categories; `reasons`: the first reason that each has.
+    `needed`: it cannot do without them; `useful`: they come as far as there is room; `whole`: all of the
+    chosen categories; `reasons`: the first reason that each has.
     """
 
-    vital: frozenset[str]
     needed: Sequence[str]
     useful: Sequence[str]
     whole: Sequence[str]
@@ -202,7 +182,6 @@ def _wanted(
     intent: Intent,
     rankings: Sequence[Ranking],
     tools: Mapping[str, str],
-    had: Sequence[str],
     always: Sequence[str],
     included: Sequence[str],
     limit: int,
@@ -213,14 +192,9 @@ def _wanted(
     if categories:
         margin = KNOWS_BETTER if goes_on else 0.0
         by_words = [name for ranking in rankings if (name := _vital(ranking, categories, margin))]
-        needed = _first([*best, *always, *included, *by_words], limit)
-        vital = frozenset(needed)
     else:
-        by_words = _by_turns(map(_head, rankings))
-        needed = _first([*by_words[:1], *always, *included, *by_words], limit)
-        vital = frozenset(
-            [*always, *included, *(ranking[0].name for ranking in rankings if _lacks(had, ranking))]
-        )
+        by_words = [ranking[0].name for ranking in rankings if ranking[0].coverage > 0]
+    needed = _first([*(best or by_words[:1]), *always, *included, *by_words], limit)
     own = categories or [tools[name] for name in by_words[:1]]
     fitting = _by_turns(map(_fitting, rankings))
     siblings = _by_turns([one.name for one in ranking if one.category in own] for ranking in rankings)
@@ -230,7 +204,7 @@ def _wanted(
     reasons |= dict.fromkeys(included, "include")
     reasons |= dict.fromkeys(always, "always")
     reasons |= dict.fromkeys(best, "category")
-    return _Wanted(vital, needed, fitting, siblings if categories else (), reasons)
+    return _Wanted(needed, fitting, siblings if categories else (), reasons)
 
 
 def _renewed(
