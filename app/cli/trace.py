@@ -91,13 +91,13 @@ def _abilities(settings: Settings) -> ToolCatalog:
 
 def _reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str, str] | None = None) -> str:
     """Return a table of the tools in their order, with their categories where known."""
-    head, rows = ["TOOL", "SCORE", "COVERS", "KEPT", "WHY", "BEST FOR"], []
+    head, rows = ["TOOL", "SCORE", "COVERS", "WHY", "BEST FOR"], []
     for one in reasons:
         score, covers, phrase = "-", "-", "-"
         if one["score"] > 0:
             score, covers = f"{one['score']:.2f}", f"{one['coverage']:.0%}"
             phrase = one["phrase"] or "the message"
-        rows.append([one["name"], score, covers, "yes" if one["kept"] else "-", one["why"], phrase])
+        rows.append([one["name"], score, covers, one["why"], phrase])
     if categories is not None:
         head.insert(1, "CATEGORY")
         for row in rows:

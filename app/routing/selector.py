@@ -31,7 +31,7 @@ class Chosen:
     """A tool that is offered, and why.
 
     `phrase`: the one it fits best, "" for the message itself; `score` and `coverage` are for that phrase, 0
-    if it fits none. `kept`: the conversation had it before.
+    if it fits none.
     """
 
     name: str
@@ -39,7 +39,6 @@ class Chosen:
     phrase: str = ""
     score: float = 0.0
     coverage: float = 0.0
-    kept: bool = False
 
 
 def select_tools(
@@ -64,7 +63,7 @@ def select_tools(
     not needed comes as far as there is `room`. If there are few tools all are offered.
     """
     if len(tools) <= limit:
-        return tuple(Chosen(name, "few", kept=name in sticky) for name in sorted(tools))
+        return tuple(Chosen(name, "few") for name in sorted(tools))
     rankings = _rank(intent, said, index, tools, _RANKED * limit)
     fixed = [name for name in always if name in tools] if limit > 1 else []
     had = [name for name in sticky if name in tools]
@@ -75,7 +74,7 @@ def select_tools(
         room = round(room * _MORE_ROOM)
     if not had or len(had) > limit or not set(wanted.needed).issubset(had):
         names = _renewed(had, wanted, sizes, room, limit)
-    return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings, had) for name in names)
+    return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings) for name in names)
 
 
 def changed(had: Sequence[str], wanted: Sequence[str], limit: int, first: Collection[str]) -> list[str]:
@@ -226,13 +225,13 @@ def _renewed(
     return [*(name for name in had if name in names), *(name for name in names if name not in had)]
 
 
-def _explained(name: str, why: Why, rankings: Sequence[Ranking], had: Collection[str]) -> Chosen:
+def _explained(name: str, why: Why, rankings: Sequence[Ranking]) -> Chosen:
     """Return the tool with the text that it fits best."""
     ranked = [one for ranking in rankings for one in ranking if one.name == name]
     if not ranked:
-        return Chosen(name, why, kept=name in had)
+        return Chosen(name, why)
     best = max(ranked, key=lambda one: one.worth)
-    return Chosen(name, why, best.phrase, round(best.score, 3), round(best.coverage, 3), name in had)
+    return Chosen(name, why, best.phrase, round(best.score, 3), round(best.coverage, 3))
 
 
 def _first(names: Iterable[str], limit: int) -> list[str]:

@@ -263,7 +263,7 @@ class ToolCatalog:
             room=max(ROOM - longest, ROOM // 2),
             limit=limit - len(reading),
         )
-        reasons = (*selected, *(Chosen(name, "reading", kept=name in sticky) for name in reading))
+        reasons = (*selected, *(Chosen(name, "reading") for name in reading))
         names = tuple(one.name for one in reasons)
         if names != tuple(sticky):  # the prompt changes anyway: what it needs no more leaves
             shown = tuple(one for one in shown if one in about or _is_of_use(usable[one], names))
@@ -329,10 +329,6 @@ class ToolCatalog:
         """Return the names of the tools that change nothing, without the one that only names others."""
         tools = self._snapshot.tools
         return frozenset(name for name, tool in tools.items() if tool.read_only and name != SEARCH_TOOLS)
-
-    def for_owners(self) -> frozenset[str]:
-        """Return the names of the tools that only owners are offered."""
-        return frozenset(name for name, tool in self._snapshot.tools.items() if tool.audience == "owners")
 
     def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
         """Return the skills among the chosen categories; if these are not clear, also those whose words fit.

@@ -122,9 +122,6 @@ class Installed:
     def read_only(self) -> Collection[str]:
         return READ_ONLY
 
-    def for_owners(self) -> Collection[str]:
-        return ()
-
     def definitions(self, _: Person) -> list[dict[str, Any]]:
         return SCHEMAS
 

@@ -69,8 +69,6 @@ class Catalog(Protocol):
 
     def definitions(self, person: Person) -> Sequence[Mapping[str, JSON]]: ...
 
-    def for_owners(self) -> Collection[str]: ...
-
 
 class OfflineModel:
     """A `Model` of templates; the results since the last answer tell what of `said` was called already."""
@@ -252,7 +250,8 @@ class OfflineModel:
             return False
         owner = replace(person, role="owner")
         planned = self._planner(self._catalog.definitions(owner), owner).plan(said)
-        return not {step.tool for step in planned.steps}.isdisjoint(self._catalog.for_owners())
+        own = {tool["function"]["name"] for tool in self._catalog.definitions(person)}
+        return any(step.tool not in own for step in planned.steps)
 
     def _examples(self, planner: Planner, language: str) -> list[str]:
         """Return one example of each category, of tools that take free text first."""
