@@ -29,7 +29,7 @@ MOST_CATEGORIES = 6
 MOST_PHRASES = 8
 MOST_SHOWN = 40
 LISTED_BYTES = 1_800  # of categories in one prompt: with the rest of it three kilobytes
-_LONGEST_DESCRIPTIONS = (160, 100, 60)
+_LONGEST_DESCRIPTION = 60  # characters that a prompt holds of a category's
 _SHORTLIST_DEPTH = 200
 _LONGEST_SAID = 4_000
 _LONGEST_LINE = 300
@@ -195,7 +195,7 @@ def _shortlist(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> C
 
     If not all have room: the sticky ones, then those that fit best, by turns by their tools and on their own.
     """
-    if _listed(request.categories) is not None:
+    if _size(_listed(request.categories)) <= LISTED_BYTES:
         return tuple(sorted(request.categories))
     described = dict(request.categories)
     by_tools, by_themselves = (
@@ -204,7 +204,7 @@ def _shortlist(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> C
     by_fit = (name for pair in zip_longest(by_tools, by_themselves) for name in pair)
     wanted = dict.fromkeys((*request.sticky, *by_fit, *sorted(described)))
     names = [name for name in wanted if name in described][:MOST_SHOWN]
-    sizes = accumulate(_size(_line(name, described[name], min(_LONGEST_DESCRIPTIONS))) for name in names)
+    sizes = accumulate(_size(_line(name, described[name])) for name in names)
     room = sum(size <= LISTED_BYTES for size in sizes)
     return tuple(sorted((name, described[name]) for name in names[:room]))
 
@@ -215,7 +215,7 @@ def _prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JSON]]:
     A list of all categories is in the first message, a shortlist in the last: the first changes only with the
     categories, so that a provider's prompt cache keeps hitting.
     """
-    listed = _LISTED + (_listed(shown) or "")
+    listed = _LISTED + _listed(shown)
     earlier = "\n".join(on_one_line(one.said, _LONGEST_LINE) for one in request.earlier[-_MOST_EARLIER:])
     parts = [f"Earlier in the conversation:\n{earlier}"] if earlier else []
     parts.append(f"Message:\n{request.said[:_LONGEST_SAID]}")
@@ -227,17 +227,12 @@ def _prompt(request: IntentRequest, shown: Categories) -> list[dict[str, JSON]]:
     return [{"role": "system", "content": first}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
-def _listed(categories: Categories) -> str | None:
-    """Return the categories, a line each, as long as there is room; None if short lines have none either."""
-    for longest in _LONGEST_DESCRIPTIONS:
-        lines = [_line(name, text, longest) for name, text in sorted(categories)]
-        if sum(map(_size, lines)) <= LISTED_BYTES:
-            return "\n".join(lines)
-    return None
+def _listed(categories: Categories) -> str:
+    return "\n".join(_line(name, text) for name, text in sorted(categories))
 
 
-def _line(name: str, description: str, longest: int) -> str:
-    return f"- {name}: {on_one_line(description, longest)}"
+def _line(name: str, description: str) -> str:
+    return f"- {name}: {on_one_line(description, _LONGEST_DESCRIPTION)}"
 
 
 def _size(line: str) -> int:
