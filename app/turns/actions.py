@@ -109,9 +109,6 @@ class Transcript:
         """Return every call that has a result, in their order."""
         return [pair for one in self.rounds for pair in one.finished]
 
-    def with_route(self, routed: Selection) -> "Transcript":
-        return replace(self, routed=routed)
-
     def with_round(self, new: Round) -> "Transcript":
         return replace(self, rounds=(*self.rounds, new))
 

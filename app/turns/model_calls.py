@@ -17,7 +17,7 @@ from app.routing.tool_catalog import SEARCH_TOOLS, Selection
 from app.store.journal import ModelCall
 from app.store.turn_state import Exchange, TurnState
 from app.text import Private, mask_text
-from app.turns.actions import Round, answer_row, unique_calls
+from app.turns.actions import Round, Transcript, answer_row, unique_calls
 from app.turns.finalizer import cut_short
 from app.turns.prompt import SHORTER, Message
 from app.turns.state import TurnContext
@@ -64,7 +64,7 @@ async def route_turn(turn: TurnContext) -> None:
     if classified.answer is not None:
         call = _traced("route", classified.prompt, classified.answer, started, catalog.hash)
     await turn.record("route", "route", {**asdict(choice), **about}, call)
-    turn.transcript = turn.transcript.with_route(choice)
+    turn.transcript = Transcript(choice)
 
 
 async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> None:

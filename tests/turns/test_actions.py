@@ -69,8 +69,7 @@ RECORDED = CallResult.of("save", RESULT, RESULT.to_json())
 
 def test_a_transcript_is_the_same_from_memory_and_from_its_rows() -> None:
     step_by_step = (
-        Transcript()
-        .with_route(ROUTED)
+        Transcript(ROUTED)
         .with_round(Round("", (A, B), intents=frozenset("a")))
         .with_results(0, {"a": RECORDED})
     )
