@@ -38,8 +38,6 @@ OWN_HEADERS = frozenset(
 )
 """Headers that only the transport writes."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
-_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
-_HEAD_BYTES = 1024
 # Codecs of text; others are costly with hostile bytes, or turn bytes into bytes.
 _TEXT_CODEC = re.compile(r"utf-(?:8|16|32).*|iso8859-.*|cp\d+|koi8.*|gb.*|big5.*|euc_.*|shift_jis.*")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -69,30 +67,20 @@ class Fetched:
 
     @property
     def text(self) -> str:
-        """The body as text, in the charset that its first bytes, its header or (HTML) its head name.
+        """The body as text, in the charset that its header names; bytes that are none become �.
 
-        Without one it is UTF-8, or HTML that is not in UTF-8 in Windows' Western one; bytes that are none
-        become �.
+        Without one, or where it says ISO 8859-1, it is UTF-8 or else Windows' Western one.
         """
-        mark, codec = next((one for one in _BYTE_ORDER_MARKS if self.body.startswith(one[0])), (b"", ""))
-        body, codec = self.body[len(mark) :], codec or self._named_codec
-        if not codec and "html" in self.content_type:
-            with suppress(UnicodeDecodeError):
-                return body.decode()
-            codec = "cp1252"
-        return body.decode(codec or "utf-8", "replace")
-
-    @property
-    def _named_codec(self) -> str:
-        named = _CHARSET.search(self.headers.get("content-type", ""))
-        if named is None and "html" in self.content_type:
-            named = _CHARSET.search(self.body[:_HEAD_BYTES].decode("ascii", "replace"))
-        codec = ""
+        named, codec = _CHARSET.search(self.headers.get("content-type", "")), ""
         with suppress(LookupError):
             codec = codecs.lookup(named[1]).name if named else ""
-        if codec in ("ascii", "iso8859-1"):
-            return "cp1252"  # https://encoding.spec.whatwg.org/#names-and-labels
-        return codec if _TEXT_CODEC.fullmatch(codec) else ""
+        if codec == "utf-8":
+            return self.body.decode("utf-8-sig", "replace")
+        if codec != "iso8859-1" and _TEXT_CODEC.fullmatch(codec):
+            return self.body.decode(codec, "replace")
+        with suppress(UnicodeDecodeError):
+            return self.body.decode("utf-8-sig")
+        return self.body.decode("cp1252", "replace")  # https://encoding.spec.whatwg.org/#names-and-labels
 
     def json(self) -> JSON:
         """Raises ValueError where the body is no JSON."""

@@ -20,8 +20,6 @@ PART = 8000
 SHOWN = 700
 HTML = {"text/html", "application/xhtml+xml"}
 PLAIN = re.compile(r"text/[\w.+-]+|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml)")
-# What UTF-16 begins with; no other text holds zeros.
-WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # Of a failed request, those that have a sentence of their own.
 FETCH_CODES = frozenset(
     {"BAD_ADDRESS", "NOT_PUBLIC", "NO_SUCH_HOST", "BAD_CERTIFICATE", "BAD_REDIRECT", "TOO_LARGE", "TIMED_OUT"}
@@ -124,7 +122,7 @@ def _searched(address: str, query: str, language: str, context: Any) -> Any:
 def _page(came: Any) -> Page | None:
     """Return the fetched page, None where it is no text."""
     kind = came.content_type or ("text/html" if came.body.lstrip()[:1] == b"<" else "text/plain")
-    if b"\0" in came.body[:1024] and not came.body.startswith(WIDE_MARKS):
+    if b"\0" in came.body[:1024]:
         return None
     if kind in HTML:
         return page_of(came.text, came.url)
