@@ -3,6 +3,7 @@
 import math
 import threading
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -78,7 +79,6 @@ _FIELDS = (  # how these were found: docs/routing.md
 )
 _SATURATION = 2.0
 _GRAM_SHARE = 0.3
-_COMPACT_AT = 64  # slots of removed tools that stay at least
 _NAME_BEGINS = 2  # words of a name, of which the first may be the server's
 
 
@@ -111,12 +111,14 @@ class Asked(NamedTuple):
     known: float = 0.0
 
 
+_NOTHING: "tuple[array[int], array[float]]" = array("I"), array("f")
+
+
 class Postings:
-    """Slots and weights (0 to 1) by term; slots of removed tools stay."""
+    """Slots, in their order, and weights (0 to 1) by term."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[array[int], array[float]]] = {}
-        self._removed: dict[str, int] = {}
 
     def add(self, slot: int, weights: Mapping[str, float]) -> None:
         for term, weight in weights.items():
@@ -125,10 +127,11 @@ class Postings:
             self._found[term][0].append(slot)
             self._found[term][1].append(weight)
 
-    def forget(self, found: Iterable[str]) -> None:
-        """Count the terms of a removed tool."""
+    def remove(self, slot: int, found: Iterable[str]) -> None:
         for term in found:
-            self._removed[term] = self._removed.get(term, 0) + 1
+            slots, weights = self._found[term]
+            place = bisect_left(slots, slot)
+            del slots[place], weights[place]
 
     def weighed(self, worth: Worth, documents: int, meanings: Mapping[str, Meanings]) -> list[Asked]:
         """Return the terms of a query, by how well they tell some of so many documents from others.
@@ -144,19 +147,17 @@ class Postings:
         return weighed
 
     def is_well_known(self, term: str) -> bool:
-        return self._holders(term) > _WELL_KNOWN
+        return len(self._found.get(term, _NOTHING)[0]) > _WELL_KNOWN
 
     def _said(self, term: str, worth: float, documents: int) -> Asked:
         """Return a term not yet weighed against the others."""
-        holders = self._holders(term)
-        share = worth * math.log(1 + (documents - holders + 0.5) / (holders + 0.5))
-        if holders == 0:
-            return Asked(term, share, share, array("I"), array("f"))
-        return Asked(term, share, share, *self._found[term])
+        slots, weights = self._found.get(term, _NOTHING)
+        share = worth * math.log(1 + (documents - len(slots) + 0.5) / (len(slots) + 0.5))
+        return Asked(term, share, share, slots, weights)
 
     def _with_meanings(self, said: Asked, meanings: Iterable[Meaning], documents: int) -> Asked:
         """Return a term with its meanings; if tools hold it, no meaning tells more than the term itself."""
-        is_held = self._holders(said.term) > 0
+        is_held = bool(said.slots)
         share = said.share if is_held else 0.0
         best = _answers([said])
         for worths in map(_worth_of, meanings):
@@ -170,9 +171,6 @@ class Postings:
                 best[slot] = max(best[slot], answer)
         slots, weights = array("I", sorted(best)), array("f", [answer for _, answer in sorted(best.items())])
         return Asked(said.term, share or said.share, 1.0, slots, weights)
-
-    def _holders(self, term: str) -> int:
-        return len(self._found[term][0]) - self._removed.get(term, 0) if term in self._found else 0
 
 
 def shared(weighed: Sequence[Asked], whole: float = 1.0) -> list[Asked]:
@@ -239,7 +237,11 @@ class ToolIndex:
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._lock = threading.Lock()
         self._documents: dict[str, Document] = {}
-        self._reset()
+        self._ids: list[str] = []  # by slot; those of removed tools stay
+        self._slot_of: dict[str, int] = {}
+        self._changing: set[int] = set()
+        self._words = Postings()
+        self._grams = Postings()
         self.add(documents)
 
     def __len__(self) -> int:
@@ -260,16 +262,13 @@ class ToolIndex:
                 if self._documents.get(document.id) == document:
                     continue
                 self._remove(document.id)
-                self._documents[document.id] = document
                 self._insert(document)
-            self._compact()
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove documents; unknown ids are ignored."""
         with self._lock:
             for id in ids:
                 self._remove(id)
-            self._compact()
 
     def rank(self, query: str, *, among: Collection[str] | None = None, limit: int = 20) -> list[Hit]:
         """Return the best tools for `query`, best first; ties in the order of their ids."""
@@ -367,6 +366,7 @@ class ToolIndex:
 
     def _insert(self, document: Document) -> None:
         slot = len(self._ids)
+        self._documents[document.id] = document
         self._ids.append(document.id)
         self._slot_of[document.id] = slot
         if not WORDS["changing"].isdisjoint(words(document.name)[:_NAME_BEGINS]):
@@ -379,24 +379,10 @@ class ToolIndex:
         document = self._documents.pop(id, None)
         if document is None:
             return
-        del self._slot_of[id]
+        slot = self._slot_of.pop(id)
         by_word, by_gram = _weights(document)
-        self._words.forget(by_word)
-        self._grams.forget(by_gram)
-
-    def _compact(self) -> None:
-        if len(self._ids) - len(self._documents) < max(_COMPACT_AT, len(self._documents)):
-            return
-        self._reset()
-        for document in self._documents.values():
-            self._insert(document)
-
-    def _reset(self) -> None:
-        self._ids: list[str] = []
-        self._slot_of: dict[str, int] = {}
-        self._changing: set[int] = set()
-        self._words = Postings()
-        self._grams = Postings()
+        self._words.remove(slot, by_word)
+        self._grams.remove(slot, by_gram)
 
 
 def _weights(document: Document) -> tuple[dict[str, float], dict[str, float]]:
