@@ -17,9 +17,8 @@ from app.errors import RecadoError
 from app.installs.pipeline import EntryCode
 from app.messages import JSON, array, mapping
 from app.settings import is_own
-from app.skills.manifest import shortened
 from app.skills.servers import remote_fault
-from app.text import visible
+from app.text import on_one_line, visible
 
 Format = Literal["string", "boolean", "filepath"]
 
@@ -330,4 +329,4 @@ def _objects(value: JSON) -> list[dict[str, JSON]]:
 
 def _text(value: JSON, limit: int) -> str:
     """Return a text to be shown: on one line, nothing in it hidden, cut."""
-    return shortened(visible(" ".join(value[: 4 * limit].split())), limit) if isinstance(value, str) else ""
+    return on_one_line(visible(" ".join(value[: 4 * limit].split())), limit) if isinstance(value, str) else ""

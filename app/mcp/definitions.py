@@ -17,7 +17,7 @@ from app.messages import JSON
 from app.people import Audience
 from app.processes.sandbox import Grants, Program
 from app.settings import is_own
-from app.skills.manifest import shortened
+from app.text import on_one_line
 
 # Who configured it: the operator's own file, an install that an owner approved, a skill's `mcp.json`.
 Origin = Literal["operator", "installed", "skill"]
@@ -293,7 +293,7 @@ def parse_entry(
     except EntryError as error:
         fault = error.told
     off = isinstance(entry, dict) and (entry.get("enabled") is False or entry.get("disabled") is True)
-    shown = shortened(name, 100) or "(no name)"
+    shown = on_one_line(name, 100) or "(no name)"
     return ServerDefinition(shown, origin, enabled=not off, audience="owners", fault=fault)
 
 
@@ -324,7 +324,7 @@ def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder
         audience="owners" if audience == "owners" else "members",
         trusted=entry.trust,
         enabled=entry.enabled and not entry.disabled,
-        description=shortened(entry.description.strip(), 300),
+        description=on_one_line(entry.description.strip(), 300),
         missing=tuple(template.missing),
         exposed=exposed,
         hidden=tuple(value for key, value in given if is_secret(key, value)),

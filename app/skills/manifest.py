@@ -34,7 +34,10 @@ class ManifestError(RecadoError):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included."""
+    """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included.
+
+    `metadata` has the fields of its `metadata`, and those that were written beside it; keys with `-`.
+    """
 
     name: str
     description: str = ""
@@ -103,10 +106,11 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
             f"the name {name!r} should be lowercase letters, digits and single hyphens, {MAX_NAME} at most"
         )
     metadata = fields.get("metadata")
+    given = {**fields, **(metadata if isinstance(metadata, dict) else {})}
     return Manifest(
         name=name,
         description=description,
-        metadata=metadata if isinstance(metadata, dict) else {},
+        metadata={str(key).lower().replace("_", "-"): value for key, value in given.items()},
         body=body.strip(),
         warnings=tuple(warnings),
         fields=fields,
@@ -138,15 +142,6 @@ def parse_frontmatter(frontmatter: str) -> tuple[dict[str, JSON], list[str]]:
     if not isinstance(value, dict):
         raise ManifestError(f"the frontmatter must be `key: value` lines, not {type(value).__name__}")
     return {str(key): item for key, item in value.items()}, warnings
-
-
-def shortened(text: str, limit: int) -> str:
-    """Return the text on one line, cut at a word with … where it is longer than `limit` characters."""
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    cut = text[: limit - 1]
-    return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(" ,;:.") + "…"
 
 
 def audience_of(manifest: Manifest) -> Audience:

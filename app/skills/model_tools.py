@@ -20,9 +20,10 @@ from app.messages import JSON
 from app.processes.host import Command, HostedProcess
 from app.processes.sandbox import Grants, Sandbox
 from app.skills.folder import read_regular
-from app.skills.manifest import may_use_network, shortened
+from app.skills.manifest import may_use_network
 from app.skills.scripts import Script, interpreter_place, packages_folder, scripts_of
 from app.skills.skill import SENTENCES_FILE, Skill, ToolSentences
+from app.text import on_one_line
 from app.tools import PathTraversalError, Tool, ToolContext, ToolResult, validate_path
 from app.tools.files import PAGE, Files, pages, plain_text
 from app.tools.paths import open_parent, open_to_read
@@ -94,7 +95,7 @@ def reading_tools(skills: SkillFinder) -> tuple[Tool, Tool]:
 def narrowed(tool: Tool, parameter: str, skills: Collection[Skill]) -> Tool:
     """Return the tool with just these skills to choose from."""
     properties = dict(tool.input_schema["properties"])
-    listed = "; ".join(f"{one.name}: {shortened(one.description, _LONGEST_DESCRIPTION)}" for one in skills)
+    listed = "; ".join(f"{one.name}: {on_one_line(one.description, _LONGEST_DESCRIPTION)}" for one in skills)
     properties[parameter] = {"type": "string", "enum": [one.name for one in skills], "description": listed}
     return tool.replace(input_schema={**tool.input_schema, "properties": properties})
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from app.errors import first_fault
 from app.messages import JSON
 from app.settings import is_own
-from app.skills.manifest import shortened
+from app.text import on_one_line
 from app.tools.plain import sendable
 
 MAX_SERVERS = 32
@@ -86,8 +86,8 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
             named = {**entry, "name": name} if isinstance(entry, dict) else entry
             servers.append(Server.model_validate(named))
         except ValidationError as error:
-            reason = shortened(first_fault(error), _LONGEST_REASON)
-            refused.append(RefusedServer(shortened(name, _LONGEST_NAME), reason))
+            reason = on_one_line(first_fault(error), _LONGEST_REASON)
+            refused.append(RefusedServer(on_one_line(name, _LONGEST_NAME), reason))
     return tuple(servers), tuple(refused)
 
 

@@ -2,12 +2,12 @@
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, TypeAdapter, ValidationError
 
@@ -18,11 +18,11 @@ from app.people import Audience
 from app.settings import skill_environment
 from app.skills.folder import KNOWN_FILES, Signature, files_of, read_file, signature
 from app.skills.installed import Installed
-from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest, shortened
+from app.skills.manifest import Manifest, ManifestError, audience_of, load_yaml, read_manifest
 from app.skills.scripts import Script, scripts_of
-from app.skills.servers import server_entries
-from app.skills.tools import TOOL_LISTS, SkillTools, read_tools
+from app.skills.tools import SkillTools, read_tools
 from app.skills.workers import Workers
+from app.text import on_one_line
 from app.tools import Tool
 
 # Characters of a description in the catalogue; half of the real ones are shorter than 212.
@@ -84,10 +84,7 @@ def in_language(written: Mapping[str, str], language: str) -> str:
 
 
 MOST_FILES = 60
-_OF_THE_CODE = ("scripts/", "assets/", "tests/")
 _SYSTEMS = {"macos": "darwin", "osx": "darwin", "windows": "win32"}
-
-_OUR_KEYS = {*TOOL_LISTS, "include-tools", "timeout-seconds", "script-network", "settings", "audience"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +129,12 @@ def load_skill(
     workers: Workers | None = None,
     version: Signature | None = None,
     is_installed: bool = False,
-    runs_code: bool = True,
 ) -> Skill:
     """Read one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
     The tools of the others run in `workers`; without them each call has a worker of its own, but an installed
-    skill does not run. Without `runs_code` no tool's code does: all have their schemas only. `version` is the
-    folder's signature, where it is known. Not all that an installed skill says of itself is believed.
+    skill does not run. `version` is the folder's signature, where it is known. Not all that an installed
+    skill says of itself is believed.
     """
     folder = Path(os.path.abspath(folder))
     version = signature(folder) if version is None else version
@@ -154,19 +150,19 @@ def load_skill(
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
     else:
-        own = {"bundled": bundled, "is_installed": is_installed, "runs_code": runs_code}
+        own = {"bundled": bundled, "is_installed": is_installed}
         found = read_tools(folder, manifest, workers, version, **own)
     wanted = (lazy("it needs the package {name}, which is not installed", name=one) for one in found.packages)
+    readable = tuple(path for path in files if path.isprintable() and path not in KNOWN_FILES)
     lacks = joined(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
     phrases, phrase_warnings = _asset(folder, PHRASES, _PHRASES_FILE, names)
     sentences, sentence_warnings = _asset(folder, SENTENCES, SENTENCES_FILE, names)
     warnings = [*manifest.warnings, *found.warnings, *phrase_warnings, *sentence_warnings]
-    warnings += [*_mcp_warnings(folder), *_metadata_warnings(manifest)]
     return Skill(
         name=manifest.name,
-        description=shortened(manifest.description, CATALOGUE_DESCRIPTION),
+        description=on_one_line(manifest.description, CATALOGUE_DESCRIPTION),
         folder=folder,
         manifest=manifest,
         tools=tuple(tool.replace(phrases=phrases.get(tool.name, {})) for tool in found.tools),
@@ -181,7 +177,7 @@ def load_skill(
         audience=audience_of(manifest),
         version=version,
         instructions=manifest.body.replace("{baseDir}", str(folder)),
-        files=() if bundled else _readable_files(files, manifest.body),
+        files=() if bundled else readable[:MOST_FILES],
         scripts=() if bundled else scripts_of(folder),
     )
 
@@ -237,19 +233,6 @@ def missing(manifest: Manifest) -> str:
     return joined(reasons)
 
 
-def _readable_files(files: Sequence[str], body: str) -> tuple[str, ...]:
-    """Return the files that a model may read; those of its code only where the instructions name them."""
-    has_code = "scripts/tools.py" in files
-    paths = [
-        path
-        for path in files
-        if path.isprintable()
-        and path not in KNOWN_FILES
-        and (not (has_code and path.startswith(_OF_THE_CODE)) or path in body)
-    ]
-    return tuple(paths[:MOST_FILES])
-
-
 def _asset(
     folder: Path, path: str, form: TypeAdapter[Any], tools: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
@@ -264,28 +247,3 @@ def _asset(
         return {}, [f"{path} is left out: {' '.join(str(error).split())}"]
     unknown = [f"{path} names the tool {tool!r}, which there is not" for tool in said if tool not in tools]
     return {tool: said[tool] for tool in said if tool in tools}, unknown
-
-
-def _metadata_warnings(manifest: Manifest) -> list[str]:
-    """Return warnings of keys of ours that are not read where or how they stand: a tool might not ask."""
-    read = manifest.metadata
-    if not isinstance(manifest.fields.get("metadata"), dict | None):
-        return ["metadata is not read: expected `key: text` lines under it"]
-    found: list[str] = []
-    for key, value in [*manifest.fields.items(), *read.items()]:
-        meant = str(key).lower().replace("_", "-")
-        if meant in _OUR_KEYS and (key != meant or key not in read or isinstance(value, dict)):
-            found.append(f"{key!r} is not read there; write `{meant}: text` directly in metadata")
-    if (audience := manifest.text("audience")) not in ("", *get_args(Audience)):
-        taken = f"it is taken as {audience_of(manifest)!r}"
-        found.append(f'the audience is {audience!r}; expected "everyone", "members" or "owners": {taken}')
-    return found
-
-
-def _mcp_warnings(folder: Path) -> list[str]:
-    try:
-        if os.path.exists(f"{folder}/mcp.json"):
-            server_entries(read_file(folder, "mcp.json"))
-    except (OSError, ValueError, ManifestError) as error:
-        return [f"mcp.json is left out: {error}"]
-    return []

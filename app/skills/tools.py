@@ -48,7 +48,6 @@ def read_tools(
     *,
     bundled: bool,
     is_installed: bool,
-    runs_code: bool,
 ) -> SkillTools:
     """Return the tools of a folder as its text describes them, with calls to `workers`.
 
@@ -59,7 +58,7 @@ def read_tools(
     try:
         source = read_file(folder, "scripts/tools.py")
         found, left_out = find_tools(source)
-        module = run_module(folder / "scripts/tools.py", manifest.name) if bundled and runs_code else None
+        module = run_module(folder / "scripts/tools.py", manifest.name) if bundled else None
     except (ToolsModuleError, ManifestError) as error:
         return SkillTools(faults=(error.told,), broken=True)
     except SyntaxError as error:
@@ -79,8 +78,8 @@ def read_tools(
                 told = {"name": one.name, "error": str(error)}
                 faults.append(lazy("the function {name} cannot become a tool: {error}", **told))
     else:
-        code = "" if bundled else code_hash(folder)
-        can_run = workers is not None or (runs_code and not is_installed)
+        code = code_hash(folder)
+        can_run = workers is not None or not is_installed
         for one in found:
             own = {"code": code, "examples": one.examples, "warnings": one.warnings, **traits[one.name]}
             idempotent: bool = own["idempotent"]
@@ -152,15 +151,14 @@ def _traits(
         if lists[key]:
             lists[key] = set()
             warnings.append(f"{key} is only believed of a skill {whose}")
-    timeout, seconds = manifest.text("timeout-seconds"), DEFAULT_TIMEOUT
-    if timeout:
-        try:
-            seconds = float(timeout)
-        except ValueError:
-            seconds = 0.0
-        if not 0 < seconds <= 3600:
-            warnings.append(f"timeout-seconds is {timeout!r}; expected seconds from 1 to 3600")
-            seconds = DEFAULT_TIMEOUT
+    timeout = manifest.text("timeout-seconds") or str(DEFAULT_TIMEOUT)
+    try:
+        seconds = float(timeout)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        warnings.append(f"timeout-seconds is {timeout!r}; expected seconds from 1 to 3600")
+        seconds = DEFAULT_TIMEOUT
     shared = {"category": manifest.name, "timeout": seconds, "audience": audience_of(manifest)}
     traits = {
         name: {

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -43,12 +43,6 @@ sys.path.remove(sys.argv[3])
 work(connection, Path(sys.argv[2]))
 """
 _LONGEST_FAULT = 2000
-
-
-class Launcher(Protocol):
-    """Decides what stands before the command line of a folder's worker, such as a sandbox."""
-
-    def prefix(self, folder: Path) -> Sequence[str]: ...
 
 
 class FailureReporter(Protocol):
@@ -174,18 +168,19 @@ class Workers:
     """Runs the calls of skills, each in a worker of its folder.
 
     A folder is used in the version its tools were made from. A worker whose call was given up is killed, with
-    everything it started. After `FAILURES` failures in a row the version is set aside.
+    everything it started. After `FAILURES` failures in a row the version is set aside. `prefix` returns what
+    stands before the command line of a folder's worker, such as a sandbox.
     """
 
     def __init__(
         self,
         *,
-        launcher: Launcher | None = None,
+        prefix: Callable[[Path], Sequence[str]] = lambda folder: (),
         reporter: FailureReporter | None = None,
         idle_seconds: float = IDLE_SECONDS,
         start_seconds: float = START_SECONDS,
     ) -> None:
-        self._launcher = launcher
+        self._prefix = prefix
         self._reporter = reporter
         self._idle_seconds = idle_seconds
         self._start_seconds = start_seconds
@@ -254,8 +249,7 @@ class Workers:
             if worker.is_alive:
                 return worker
             self._end(worker)
-        prefix = self._launcher.prefix(used.folder) if self._launcher is not None else ()
-        worker = Worker(used.folder, prefix, self._start_seconds)
+        worker = Worker(used.folder, self._prefix(used.folder), self._start_seconds)
         self._living.add(worker)
         return worker
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from app.skills import RELEASE_SKILLS, Skill, SkillLoader, load_skill
+from app.skills import RELEASE_SKILLS, SkillLoader, load_skill
 from app.skills.servers import read_servers
 from app.tools import ToolContext
-from app.tools.source import stamp
 from tests.skills.folders import write
 from tests.skills.tables import table
 from tests.skills.tools import functions_of
@@ -59,24 +58,6 @@ def test_a_bundled_skill_says_each_sentence_in_each_language() -> None:
         if said := yaml.safe_load(file.read_text("utf-8")).get("said"):
             assert set(said) == {"es", "pt", "en"}
             assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}
-
-
-def test_what_is_read_of_the_release_is_what_runs() -> None:
-    """The shell shows the bundled skills from their texts, the server from their code."""
-    live, read = (loaded(RELEASE_SKILLS, RELEASE_SKILLS, runs_code=runs) for runs in (True, False))
-    for runs, told in zip(live.skills, read.skills, strict=True):
-        assert _facts(runs) == _facts(told)
-    assert stamp(tool.get_schema() for tool in live.tools) == stamp(tool.get_schema() for tool in read.tools)
-    assert [tool.phrases for tool in live.tools] == [tool.phrases for tool in read.tools]
-
-
-def _facts(skill: Skill) -> list[object]:
-    return [
-        (skill.name, skill.bundled, skill.available, skill.faults, skill.warnings, skill.left_out),
-        *((tool.definition_hash, tool.description, tool.examples, tool.category) for tool in skill.tools),
-        *((tool.sensitive, tool.idempotent, tool.harmless, tool.outside) for tool in skill.tools),
-        *((tool.timeout, tool.audience) for tool in skill.tools),
-    ]
 
 
 def _slots(text: str) -> list[str]:
@@ -335,19 +316,11 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
     assert "words" not in sys.modules
 
 
-def test_what_is_meant_for_us_and_is_not_read_is_warned_of(tmp_path: Path) -> None:
-    there = "is not read there; write `sensitive-tools: text` directly in metadata"
-    for front, warned in [
-        ("metadata: {sensitive_tools: hello}", f"'sensitive_tools' {there}"),
-        ("sensitive-tools: hello", f"'sensitive-tools' {there}"),
-        ("metadata: {sensitive-tools: {hello: true}}", f"'sensitive-tools' {there}"),
-        ("metadata: 'sensitive-tools: hello'", "metadata is not read"),
-        ("metadata: {audience: Owner}", 'the audience is \'Owner\'; expected "everyone", "members" or'),
-    ]:
+def test_what_is_meant_for_us_is_read_also_beside_metadata_and_with_underscores(tmp_path: Path) -> None:
+    for front in ("metadata: {sensitive_tools: hello}", "sensitive-tools: hello", "Sensitive_Tools: [hello]"):
         skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
-        assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (False, False)
-        (warning,) = skill.warnings
-        assert warning.startswith(warned)
+        assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (True, False)
+        assert skill.warnings == ()
 
 
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:

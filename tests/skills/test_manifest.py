@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.skills.manifest import ManifestError, parse_frontmatter, read_manifest, shortened
-from app.skills.skill import CATALOGUE_DESCRIPTION, missing
+from app.skills.manifest import ManifestError, parse_frontmatter, read_manifest
+from app.skills.skill import missing
 
 GOOD = b"---\nname: demo\ndescription: Does things.\n---\n# Body\n"
 
@@ -95,7 +95,6 @@ def test_deviations_are_warned_of_and_loaded() -> None:
         manifest = read_manifest(f"---\n{frontmatter}\n---\n".encode(), folder)
         assert manifest.name == name
         assert warning in " ".join(manifest.warnings)
-        assert len(shortened(manifest.description, CATALOGUE_DESCRIPTION)) <= 300
 
 
 def test_requirements_of_other_assistants_are_told_in_words() -> None:
