@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.output import AsJson, Yes, command_settings, group, moment, need_yes, show, show_json, table
+from app.cli.output import AsJson, Yes, command_settings, group, need_yes, show, show_json, table
 from app.cli.server import find_server
 from app.cli.skills import check_public, read_skills
 from app.errors import RecadoError
@@ -88,14 +88,11 @@ async def _search(settings: Settings, words: str) -> None:
         if not found:
             topics = ", ".join(nearest_topics(words, "en"))
             raise RecadoError(f"no server of the registry fits {words!r}; there are some for: {topics}")
-        synced_at, trouble = await directory.synced_at(), directory.trouble
     for one in found:
         show(f"{one.name}  {one.version}\n    {one.description}")
         if one.reason is not None:
             show(f"    not here: {reason_said('en', one.reason)}")
-    as_of = f"as of {moment(synced_at)}" if synced_at else "the list is not whole yet"
-    as_of += f"; {trouble}" if trouble else ""
-    show(f"\nInstall one: {program()} mcp add NAME --registry ID ({as_of})")
+    show(f"\nInstall one: {program()} mcp add NAME --registry ID")
 
 
 @mcp_commands.command("add")

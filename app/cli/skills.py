@@ -284,9 +284,6 @@ async def install_skill(settings: Settings, address: str, transport: Transport) 
         await transport.close()
     text = CardWriter(settings).whole("en", candidate)
     show(text.text)
-    if candidate.tools:
-        unasked = "CONFIRMATION_MODE is yolo: its tools will run without asking."
-        show(unasked if settings.confirmation_mode == "yolo" else "Its tools will ask before each call.")
     need_yes(text.question, "nothing was installed")
     installed = await installer.commit(Approval(candidate.subject, "shell", address=address))
     lines = [f"Installed {installed.name} in {installed.folder}. It is seen at the next message."]

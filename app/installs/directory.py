@@ -49,8 +49,7 @@ RANKED = 60  # so many of the best by words are put in order
 TOPICS_SHOWN = 6
 ALIKE = 0.8  # the similarity from which a word is taken for a misspelling of another
 MAX_CHOICES = 8  # servers that a person chooses from
-# Shares of the best one's score: below the first an entry is no answer, above the second about as good.
-_WORTH, _CLOSE = 0.3, 0.7
+_WORTH = 0.3  # the share of the best one's score below which an entry is no answer
 
 PAGE_ENTRIES = 100  # the API's own limit
 MAX_PAGES = 200
@@ -83,10 +82,6 @@ class Directory:
         """End a fetch that is under way; what came of it is kept."""
         await end_tasks(self._refreshing)
 
-    async def synced_at(self) -> float | None:
-        """Return when the list was last fetched whole (Unix seconds), None for never."""
-        return await asyncio.to_thread(self._mirror.synced_at)
-
     async def refresh(self) -> None:
         """Bring the mirror up to date; calls at the same time share one fetch. Raises `RegistryError`."""
         await asyncio.shield(self._fetching())
@@ -100,7 +95,7 @@ class Directory:
         A mirror that was once complete answers at once; else the first fetch is waited for, 25 s at most.
         Raises `RegistryError` if there is nothing to search in.
         """
-        synced_at = await self.synced_at()
+        synced_at = await asyncio.to_thread(self._mirror.synced_at)
         if synced_at is None or not 0 <= self._clock() - synced_at < FRESH_SECONDS:
             fetching = self._fetching()
             if synced_at is None:
@@ -137,15 +132,15 @@ class Directory:
         return await self._smithery.get(name) if self._smithery is not None else None
 
     def _found(self, words: str) -> list[Entry]:
-        """Sort what is found: by how well the name fits, those about as good as the best, the installable."""
+        """Sort what is found: by how well the name fits, then the installable."""
         wanted = _with_topics(_search_words(words[:WORDS_CHARACTERS]))
         stems = frozenset([*wanted, *map(stem, wanted)])
         found = self._mirror.find(wanted, RANKED)
         best = max((score for _, score in found), default=1.0)
 
-        def place(one: tuple[Entry, float]) -> tuple[int, bool, bool, float, str]:
+        def place(one: tuple[Entry, float]) -> tuple[int, bool, float, str]:
             entry, score = one
-            return _distance(entry, stems), score < _CLOSE * best, entry.choice is None, -score, entry.name
+            return _distance(entry, stems), entry.choice is None, -score, entry.name
 
         named = self._mirror.entry(words.strip())
         ordered = [entry for entry, score in sorted(found, key=place) if score >= _WORTH * best]
@@ -165,7 +160,7 @@ class Directory:
         since = ""
         cursor = ""
         try:
-            if (synced_at := await self.synced_at()) is not None:
+            if (synced_at := await asyncio.to_thread(self._mirror.synced_at)) is not None:
                 oldest = datetime.fromtimestamp(synced_at - OVERLAP_SECONDS, UTC)
                 since = oldest.strftime("%Y-%m-%dT%H:%M:%SZ")
             for _ in range(MAX_PAGES):
@@ -376,6 +371,7 @@ class _Mirror:
         self._path = folder / f"registry-{mark}.db"
 
     def synced_at(self) -> float | None:
+        """Return when the list was last fetched whole (Unix seconds), None for never."""
         with self._opened() as connection:
             found: float | None = connection.execute("SELECT max(synced_at) FROM fetched").fetchone()[0]
             return found

@@ -12,8 +12,8 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -47,11 +47,12 @@ _NOISE = re.compile("|".join(FORMS["noise"]), re.IGNORECASE)
 INSTALL_SECONDS = 180.0
 
 
-@contextmanager
-def install_errors() -> Iterator[None]:
-    """Turn what goes wrong in an install into `InstallError`; a time-out is one of INSTALL_SECONDS."""
+@asynccontextmanager
+async def installing() -> AsyncIterator[None]:
+    """Give an install INSTALL_SECONDS, and turn what goes wrong in it into `InstallError`."""
     try:
-        yield
+        async with asyncio.timeout(INSTALL_SECONDS):
+            yield
     except InstallError:
         raise
     except TimeoutError as error:
@@ -230,9 +231,8 @@ async def install_script_packages(packages: Sequence[str], data_dir: Path, disk:
     downloads = Downloads(folder, scratch, disk, folder.parent.with_name(".cache"))
     scratch.mkdir(mode=0o700)
     try:
-        with install_errors():
-            async with asyncio.timeout(INSTALL_SECONDS):
-                await install_requirements(packages, folder, downloads)
+        async with installing():
+            await install_requirements(packages, folder, downloads)
             (folder / READY).touch()
     finally:
         await asyncio.to_thread(_clear, scratch)

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Generic, Literal, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from app.errors import RecadoError
 from app.security import write_private
@@ -189,7 +188,7 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
             base, files = _unzipped(data, folder)
         else:
             base, files = "", {_SKILL: data}
-        tree = Quarantined(source, base or _folder_of(source), files, sent_on)
+        tree = Quarantined(source, base or "skill", files, sent_on)
         _ = tree.manifest
     except ManifestError as error:
         raise QuarantineError(visible(str(error))) from error
@@ -333,12 +332,6 @@ def _path(parts: tuple[str, ...]) -> str:
     if path != visible(path):
         raise QuarantineError(f"the name {_shown(path)} has characters that cannot be seen")
     return path
-
-
-def _folder_of(source: str) -> str:
-    """Return the folder that an address of a SKILL.md names, else "skill"."""
-    parts = [part for part in unquote(urlsplit(source).path).split("/") if part]
-    return next((part for part in reversed(parts) if plain_name(part) and "." not in part), "skill")
 
 
 def _shown(name: str) -> str:

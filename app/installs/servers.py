@@ -20,13 +20,7 @@ from pathlib import Path
 from app.errors import RecadoError
 from app.i18n import lazy
 from app.installs.entries import Entry, Package, Reason, Remote, Variable
-from app.installs.packages import (
-    INSTALL_SECONDS,
-    Downloads,
-    install_errors,
-    install_package,
-    require_programs,
-)
+from app.installs.packages import Downloads, install_package, installing, require_programs
 from app.installs.pipeline import Approval, InstallError, InstallPipeline, keep_plan, kept_plan
 from app.mcp import approved
 from app.mcp.approved import InstalledServer
@@ -51,7 +45,6 @@ _COMMON = frozenset({"mcp", "server", "servers", "model", "context", "protocol",
 # Words of package names whose servers are of no use without starting other programs.
 _RUNS_PROGRAMS = frozenset({"git", "shell", "terminal", "ffmpeg"})
 _FOLDER = re.compile(r"dir|folder|root|workspace|repo|vault|project|allowed", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)
 _KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 _SCRATCH = ".staging-"
 
@@ -192,7 +185,7 @@ def _check_value(variable: Variable | None, key: str, value: str) -> None:
         fault = f"{key} is a secret, which is given in the terminal or the console alone"
     elif not 0 < len(value) <= _LONGEST_VALUE or value != visible(value) or "${" in value:
         fault = f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible"
-    elif value.startswith("-") and not _NUMBER.fullmatch(value):
+    elif value.startswith("-"):
         fault = f"{key} does not begin with a hyphen: it would be read as an option"
     if fault:
         raise InstallError("BAD_VALUE", fault, key)
@@ -304,15 +297,14 @@ class ServerInstaller(InstallPipeline[InstalledServer, InstalledServer]):
         places = (home, folder, scratch, *candidate.grants.folders_write)  # the last may be new too
         program: tuple[str, ...] = ()
         try:
-            with install_errors():
-                async with asyncio.timeout(INSTALL_SECONDS):
-                    await asyncio.to_thread(_make_folders, *places)
-                    if candidate.kind:
-                        await asyncio.to_thread(self._check_possible, candidate)
-                        package = Package(candidate.kind, candidate.identifier, candidate.version)
-                        program = await install_package(package, folder, downloads)
-                    record = await asyncio.to_thread(_record, candidate, approval, folder, program)
-                return await asyncio.shield(asyncio.to_thread(self._keep, record))
+            async with installing():
+                await asyncio.to_thread(_make_folders, *places)
+                if candidate.kind:
+                    await asyncio.to_thread(self._check_possible, candidate)
+                    package = Package(candidate.kind, candidate.identifier, candidate.version)
+                    program = await install_package(package, folder, downloads)
+                record = await asyncio.to_thread(_record, candidate, approval, folder, program)
+            return await asyncio.shield(asyncio.to_thread(self._keep, record))
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 

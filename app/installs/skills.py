@@ -27,7 +27,6 @@ from app.installs.pipeline import (
     unpack,
 )
 from app.mcp.configuration import forget_unused_secrets
-from app.routing.phrase_book import FILE
 from app.security import write_private
 from app.settings import Settings
 from app.skills.installed import RECORD, Installed, TreeError, current, read_record, remove_tree, write_tree
@@ -159,7 +158,6 @@ def write_skill(data_dir: Path, tree: Quarantined, card: SkillCard, approval: Ap
         folder=_home(data_dir, tree.name) / tree.sha256,
         sha256=tree.sha256,
         source=tree.source,
-        origin_folder=tree.folder,
         installed_at=time.time(),
         approved_by=approval.approved_by,
         trusted=approval.trusted,
@@ -196,13 +194,9 @@ def tidy_skills(data_dir: Path) -> None:
         if not (home / RECORD).exists():
             remove_tree(home)
         elif installed := read_record(home / RECORD):
-            for path in home.glob("*"):
-                if path.name in (RECORD, FILE, installed.sha256):
-                    continue
-                if path.is_dir():
+            for path in home.glob("*/"):
+                if path.name != installed.sha256:
                     remove_tree(path)
-                else:
-                    path.unlink()
 
 
 def is_written_in(address: str, texts: Iterable[str]) -> bool:

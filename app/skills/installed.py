@@ -1,18 +1,18 @@
 """Installed skills: which bytes were approved, and by whom, and the read-only folders that hold just them."""
 
 import hashlib
-import json
 import logging
 import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from pydantic import TypeAdapter
+
 from app.errors import RecadoError
-from app.messages import JSON
 from app.people import Audience
 from app.rmtree import rmtree
 from app.security import sync_folder
@@ -37,7 +37,6 @@ class Installed:
     folder: Path
     sha256: str
     source: str
-    origin_folder: str
     installed_at: float
     approved_by: str
     trusted: bool
@@ -48,6 +47,9 @@ class Installed:
     def check(self) -> None:
         """Read all of it. Raises TreeError where it is not what was approved."""
         check_tree(self.folder, self.sha256)
+
+
+_RECORD = TypeAdapter(Installed)
 
 
 def current(data_dir: Path) -> list[Installed]:
@@ -65,13 +67,11 @@ def is_installed_folder(data_dir: Path, folder: Path) -> bool:
 def read_record(path: Path) -> Installed | None:
     """Read the record of one; for a record that is not ours return None and log a line."""
     try:
-        record: JSON = json.loads(path.read_bytes())
-        hosts = tuple(record["hosts"])
-        installed = Installed(**{**record, "folder": path.parent / record["sha256"], "hosts": hosts})
-    except (OSError, ValueError, TypeError, KeyError):
+        installed = _RECORD.validate_json(path.read_bytes())
+    except (OSError, ValueError):
         installed = None
     if installed and installed.name == path.parent.name and re.fullmatch("[0-9a-f]{64}", installed.sha256):
-        return installed
+        return replace(installed, folder=path.parent / installed.sha256)
     log.warning("%s cannot be read: install the skill again", path)
     return None
 

@@ -226,9 +226,7 @@ class ScriptRunner:
             return ToolResult.failure("TOO_LARGE", message)
         if status:
             return ToolResult.failure("SCRIPT_FAILED", f"{script} ended with status {status}: {last}")
-        said: dict[str, JSON] = {"status": status, "output": output}
-        said |= {"errors": errors} if errors else {}
-        said |= {"files": written} if written else {}
+        said: dict[str, JSON] = {"output": output, "errors": errors, "files": written}
         attachments = await asyncio.to_thread(lambda: tuple(_returned(home, written, self._files.is_closed)))
         return ToolResult(True, said, attachments=attachments)
 

@@ -153,7 +153,9 @@ def load_skill(
         own = {"bundled": bundled, "is_installed": is_installed}
         found = read_tools(folder, manifest, workers, version, **own)
     wanted = (lazy("it needs the package {name}, which is not installed", name=one) for one in found.packages)
-    readable = tuple(path for path in files if path.isprintable() and path not in KNOWN_FILES)
+    code = ("scripts/", "assets/", "tests/") if "scripts/tools.py" in files else ()
+    readable = [one for one in files if not one.startswith(code) or one in manifest.body]
+    readable = [one for one in readable if one.isprintable() and one not in KNOWN_FILES]
     lacks = joined(filter(None, (missing(manifest), *wanted)))
     aside = workers.aside(folder, version) if workers is not None else ""
     names = frozenset(tool.name for tool in found.tools)
@@ -177,7 +179,7 @@ def load_skill(
         audience=audience_of(manifest),
         version=version,
         instructions=manifest.body.replace("{baseDir}", str(folder)),
-        files=() if bundled else readable[:MOST_FILES],
+        files=() if bundled else tuple(readable[:MOST_FILES]),
         scripts=() if bundled else scripts_of(folder),
     )
 

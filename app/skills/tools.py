@@ -6,7 +6,7 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -130,7 +130,6 @@ _TRAITS = {
     "search-results": "permits_addresses",
 }
 TOOL_LISTS = (*_TRAITS, "own-results")
-_STARRED = ("sensitive-tools", "destructive-tools", "read-only-tools", "own-results")  # where `*` names all
 
 
 def _traits(
@@ -138,9 +137,9 @@ def _traits(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the traits of each tool by its name, and warnings of metadata that is wrong or not believed."""
     lists = {key: set(manifest.words(key)) for key in TOOL_LISTS}
-    for key in _STARRED:
-        if "*" in lists[key]:
-            lists[key] = (lists[key] - {"*"}).union(tools)
+    for key, names in lists.items():
+        if "*" in names:
+            lists[key] = (names - {"*"}).union(tools)
     warnings = [
         f"metadata names the tool {name!r}, which scripts/tools.py does not have"
         for name in sorted(set[str]().union(*lists.values()).difference(tools))
@@ -218,27 +217,11 @@ def missing_packages(folder: Path, source: bytes) -> tuple[str, ...]:
     Imports inside functions, `if` and `try` count as guarded. What a module beside it lacks shows at the
     first call.
     """
-    beside = {entry.name.removesuffix(".py") for entry in entries(folder / "scripts")}
-    return tuple(sorted(name for name in set(_top_level(source)) - beside if not has_package(name)))
-
-
-def has_package(name: str) -> bool:
-    """Tell whether a package of that name can be imported; nothing is imported."""
-    if name in sys.stdlib_module_names or name in sys.modules:
-        return True
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def _top_level(source: bytes) -> Iterator[str]:
-    try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for statement in module.body:
+    names: set[str] = set()
+    for statement in ast.parse(source).body:
         if isinstance(statement, ast.Import):
-            yield from (name.name.partition(".")[0] for name in statement.names)
+            names |= {name.name.partition(".")[0] for name in statement.names}
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            yield statement.module.partition(".")[0]
+            names.add(statement.module.partition(".")[0])
+    names -= {entry.name.removesuffix(".py") for entry in entries(folder / "scripts")} | {"__main__"}
+    return tuple(sorted(name for name in names if importlib.util.find_spec(name) is None))

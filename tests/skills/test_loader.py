@@ -166,11 +166,7 @@ ODD = {"pipe": os.mkfifo, "device": device, "folder": Path.mkdir, "loop": lambda
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [
-        *(("SKILL.md", kind) for kind in ("pipe", "device", "folder", "loop")),
-        ("scripts/tools.py", "pipe"),
-        ("mcp.json", "folder"),
-    ],
+    [*(("SKILL.md", kind) for kind in ("pipe", "device", "folder", "loop")), ("scripts/tools.py", "pipe")],
 )
 def test_what_is_no_plain_file_is_named_and_never_waited_for(tmp_path: Path, name: str, kind: str) -> None:
     folder = write(tmp_path / "own" / "odd", HELLO)
@@ -227,7 +223,7 @@ def test_a_link_in_the_release_does_not_make_a_folder_bundled(tmp_path: Path, re
     assert not load_skill(release / "first", release=release).bundled
 
 
-@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml", "mcp.json"])
+@pytest.mark.parametrize("name", ["SKILL.md", "scripts/tools.py", "assets/phrases.yaml"])
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path, release: Path, name: str) -> None:
     folder = write(release / "first", HELLO)
     outside = tmp_path / "outside"
