@@ -192,11 +192,9 @@ def _card(candidate: Candidate, text: str, question: str, *written: Choice) -> C
 
 
 def _title(language: str, candidate: Candidate) -> str:
-    description = quoted(candidate.description)
+    name, description = quoted(candidate.name), quoted(candidate.description)
     if isinstance(candidate, SkillCard):
-        name = quoted(candidate.title)
         return say(language, "Skill {name}: {description}", name=name, description=description)
-    name = quoted(candidate.name)
     return say(language, "MCP server {name}: {description}", name=name, description=description)
 
 

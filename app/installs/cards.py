@@ -46,7 +46,6 @@ class SkillCard:
     """
 
     name: str
-    title: str
     description: str
     source: str
     sha256: str
@@ -127,7 +126,6 @@ def make_card(tree: Quarantined) -> SkillCard:
             )
     return SkillCard(
         name=tree.name,
-        title=manifest.name,
         description=manifest.description,
         source=tree.source,
         sha256=tree.sha256,

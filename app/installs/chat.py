@@ -316,7 +316,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
             said = say(language, "Nothing of {name} waits to be approved.", name=quoted(state.name))
             raise Refused(ToolResult.failure("UNAVAILABLE", said))
         text = await asyncio.to_thread(sentences.held_back_text, language, state)
-        question = sentences.held_back_question(language, state.name)
+        question = say(language, "Approve these tools of {name}?", name=state.name)
         return Card(text, state.name, ONCE, subject_of(state), question)
 
     async def _plan(self, arguments: Mapping[str, JSON], language: str) -> InstalledServer:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Generic, Literal, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from app.errors import RecadoError
 from app.security import write_private
@@ -37,7 +38,6 @@ _SKILL = "SKILL.md"
 _ORIGIN = "origin.json"
 _PLAN = "plan.json"
 # Hidden files are left behind, and compiled code, which no reader of a card could read.
-_KEPT_HIDDEN = frozenset({".env.example", ".env.sample", ".env.template"})
 _IGNORED = frozenset({"__MACOSX", "__pycache__"})
 _ZIP = b"PK\x03\x04"
 _DAMAGE = (
@@ -188,7 +188,8 @@ def unpack(data: bytes, source: str, folder: str = "", sent_on: str = "") -> Qua
             base, files = _unzipped(data, folder)
         else:
             base, files = "", {_SKILL: data}
-        tree = Quarantined(source, base or "skill", files, sent_on)
+        named = PurePosixPath(unquote(urlsplit(source).path)).parent.name or "skill"
+        tree = Quarantined(source, base or named, files, sent_on)
         _ = tree.manifest
     except ManifestError as error:
         raise QuarantineError(visible(str(error))) from error
@@ -321,7 +322,7 @@ def _base(files: list[tuple[str, ...]], folder: str) -> tuple[str, ...]:
 
 
 def _is_ignored(parts: tuple[str, ...]) -> bool:
-    return any(part in _IGNORED or (part.startswith(".") and part not in _KEPT_HIDDEN) for part in parts)
+    return any(part in _IGNORED or part.startswith(".") for part in parts)
 
 
 def _path(parts: tuple[str, ...]) -> str:

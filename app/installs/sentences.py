@@ -138,10 +138,6 @@ def held_back_text(language: str, state: ServerState) -> str:
     return "\n".join(lines)
 
 
-def held_back_question(language: str, name: str) -> str:
-    return say(language, "Approve these tools of {name}?", name=name)
-
-
 def undo_words(language: str, record: InstalledServer) -> str:
     """Return the sentence that removes a server again."""
     return say(language, "remove the server {name}", name=record.name)

@@ -45,6 +45,7 @@ _COMMON = frozenset({"mcp", "server", "servers", "model", "context", "protocol",
 # Words of package names whose servers are of no use without starting other programs.
 _RUNS_PROGRAMS = frozenset({"git", "shell", "terminal", "ffmpeg"})
 _FOLDER = re.compile(r"dir|folder|root|workspace|repo|vault|project|allowed", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{1,20})?", re.ASCII)
 _KEPT = re.compile(r"memory|stor(?:e|age)|data|db|sqlite|cache", re.IGNORECASE)
 _SCRATCH = ".staging-"
 
@@ -185,7 +186,7 @@ def _check_value(variable: Variable | None, key: str, value: str) -> None:
         fault = f"{key} is a secret, which is given in the terminal or the console alone"
     elif not 0 < len(value) <= _LONGEST_VALUE or value != visible(value) or "${" in value:
         fault = f"{key} is a text of 1 to {_LONGEST_VALUE} characters, all of them visible"
-    elif value.startswith("-"):
+    elif value.startswith("-") and not _NUMBER.fullmatch(value):
         fault = f"{key} does not begin with a hyphen: it would be read as an option"
     if fault:
         raise InstallError("BAD_VALUE", fault, key)

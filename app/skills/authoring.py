@@ -56,7 +56,8 @@ class OwnSkills:
         name = next((one for one in (skill.name, source.name) if is_standard_name(one)), skill.name)
         target = self._free_place(name, skill.name)
         with _arriving(target) as folder:
-            _copy(source, folder)
+            hidden = shutil.ignore_patterns(".*", *NOT_COUNTED)
+            shutil.copytree(source, folder, symlinks=True, ignore=hidden, dirs_exist_ok=True)
             folder.rename(target)
         return self._load(target)
 
@@ -109,14 +110,3 @@ def _arriving(target: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy files, folders and links, without hidden files and caches. Raises AuthoringError for a pipe …"""
-    hidden = shutil.ignore_patterns(".*", *NOT_COUNTED)
-    try:
-        shutil.copytree(
-            source, target, symlinks=True, ignore=hidden, copy_function=shutil.copy, dirs_exist_ok=True
-        )
-    except shutil.Error as error:
-        raise AuthoringError(f"{source} cannot be copied: {error.args[0][0][2]}") from error

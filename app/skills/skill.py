@@ -150,8 +150,7 @@ def load_skill(
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
     else:
-        own = {"bundled": bundled, "is_installed": is_installed}
-        found = read_tools(folder, manifest, workers, version, **own)
+        found = read_tools(folder, manifest, workers, version, bundled=bundled, is_installed=is_installed)
     wanted = (lazy("it needs the package {name}, which is not installed", name=one) for one in found.packages)
     code = ("scripts/", "assets/", "tests/") if "scripts/tools.py" in files else ()
     readable = [one for one in files if not one.startswith(code) or one in manifest.body]

@@ -75,6 +75,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, str], tuple[str, ...]]] = {
     "an optional one without a value": (named("--zone"), {}, ()),
     "a switch that is on": (named("--all", format="boolean", default="true"), {}, ("--all",)),
     "a switch that is off": (named("--all", format="boolean"), {}, ()),
+    "a negative number": (named("--limit"), {"limit": "-7.5"}, ("--limit", "-7.5")),
     "a word with spaces": (positional(), {"place": "a b; rm -rf ~ $(x)"}, ("a b; rm -rf ~ $(x)",)),
     "an optional secret": (named("--token", isSecret=True), {}, ()),
 }
