@@ -40,7 +40,7 @@ def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(own: OwnS
         assert all(len(said) > 1 for tool in skill.tools for said in tool.phrases.values())
         manifest = read_manifest((skill.folder / "SKILL.md").read_bytes(), name)
         assert set(manifest.fields) <= STANDARD_FIELDS
-        assert all(isinstance(value, str) for value in manifest.metadata.values())
+        assert all(isinstance(value, str) for value in manifest.fields["metadata"].values())
 
 
 def test_the_tests_of_a_new_skill_run_with_plain_pytest_and_without_recado(own: OwnSkills) -> None:

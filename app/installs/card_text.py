@@ -5,7 +5,6 @@ depends on; the whole card has all of them, each with its details below it.
 """
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,6 @@ _LEAST_ABOUT, _MOST_ABOUT = 40, 120  # of what the author says it is for, which 
 _MOST_NAMED = 3  # names of any list on a short card
 _MOST_FILES = 40  # that the whole card lists
 _LONGEST_NAME, _LONGEST_ADDRESS = 40, 60  # characters on a short card
-_PLAIN_VERSION = re.compile(r"[A-Za-z0-9.+_-]+")
 _REGISTRIES = {"npm": "npm", "pypi": "PyPI"}
 _LANGUAGES = {"en": "English", "es": "Spanish", "pt": "Portuguese"}
 _TRANSLATE = (
@@ -298,9 +296,8 @@ def _server_facts(words: _Words, plan: InstalledServer, workspace: Path | None) 
 
 
 def _origin(language: str, plan: InstalledServer) -> Fact:
-    is_plain = _PLAIN_VERSION.fullmatch(plan.version)
     publisher = plan.registry_id.partition("/")[0]  # as proved to the registry
-    which = f"{plan.registry_id} {plan.version if is_plain else quoted(plan.version)}"
+    which = f"{plan.registry_id} {quoted(plan.version)}"
     if plan.url:
         return Fact(say(language, "By {publisher}: {which}", publisher=publisher, which=which))
     details = [say(language, "What is started, whole: {command}", command=quoted(plan.command_line))]
