@@ -6,15 +6,13 @@ from base64 import b64encode
 from typing import Any
 from urllib.parse import quote
 
-import anyio
 import mcp_types as types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from app import __version__
 from app.mcp.server import ToolProvider
@@ -56,7 +54,6 @@ class ServerProtocol:
             session_idle_timeout=IDLE_SECONDS,
             max_request_body_size=REQUEST_BYTES,
         )
-        self._exchanges: set[anyio.CancelScope] = set()
         self._closing = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
@@ -72,28 +69,10 @@ class ServerProtocol:
         if self._running is not None:
             await asyncio.wait({self._running}, timeout=CLOSE_SECONDS)
             self._running.cancel()
-        for exchange in list(self._exchanges):
-            exchange.cancel()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, as an ASGI application."""
-        has_begun = False
-
-        async def pass_on(message: Message) -> None:
-            nonlocal has_begun
-            has_begun = True
-            await send(message)
-
-        with anyio.CancelScope() as exchange:
-            self._exchanges.add(exchange)
-            try:
-                await self._sessions.handle_request(scope, receive, pass_on)
-            finally:
-                self._exchanges.discard(exchange)
-        if exchange.cancelled_caught and has_begun:
-            await send({"type": "http.response.body"})
-        elif exchange.cancelled_caught:
-            await Response("the server is stopping", 503)(scope, receive, send)
+        await self._sessions.handle_request(scope, receive, send)
 
     async def _run(self, ready: asyncio.Event) -> None:
         async with self._sessions.run():  # the SDK's task group belongs to one task
