@@ -65,11 +65,11 @@ class Limits:
     broken: float = 600.0
     lived: float = 300.0  # a server that ran longer than this begins a new row of deaths
     relist: float = 1.0  # between two lists of a server that says that its tools changed
-    first_start: float = 8.0  # how long messages wait for a server that is new, from when it was seen
+    first_start: float = 8.0  # how long messages wait for a server that is new
 
 
 class ServerAlerts(Protocol):
-    """Tells an owner of a server's trouble, and that it is over."""
+    """Tells an owner of a server's trouble, once, and that it is over; it is told of each new state."""
 
     async def server_changed(self, state: ServerState) -> None: ...
 
@@ -120,8 +120,6 @@ class McpServers:
         self._running: dict[str, tuple[_Supervisor, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing = asyncio.Lock()
-        self._alerting = asyncio.Lock()
-        self._told: dict[str, tuple[str, ...]] = {}
         # The approved tools of servers that run: the same object while nothing changed.
         self.tools: Sequence[Tool] = ()
         self.descriptions: Mapping[str, str] = {}  # a line about each server
@@ -141,12 +139,11 @@ class McpServers:
             self._announce()
 
     async def first_starts(self) -> bool:
-        """Wait for the servers that start for the first time; tell whether there were any.
-
-        Takes at most `Limits.first_start` seconds from when each was seen, and waits for each once.
-        """
+        """Wait once, `Limits.first_start` seconds at most, for new servers; tell whether there were any."""
         new = [supervisor for supervisor, _ in self._running.values() if supervisor.is_new]
-        await asyncio.gather(*(supervisor.first_start() for supervisor in new))
+        await asyncio.gather(*(supervisor.settled(self._limits.first_start) for supervisor in new))
+        for supervisor in new:
+            supervisor.is_new = False
         return bool(new)
 
     def states(self) -> list[ServerState]:
@@ -224,18 +221,8 @@ class McpServers:
             listener()
 
     def _alert(self, state: ServerState) -> None:
-        trouble = (state.phase if state.reason else "", state.reason, *(one.tool for one in state.held_back))
-        if self._alerts is None or self._told.get(state.name, ("", "")) == trouble:
-            return
-        self._told[state.name] = trouble
-        start_task(self._tasks, self._alert_now(state, self._alerts))
-
-    async def _alert_now(self, state: ServerState, alerts: ServerAlerts) -> None:
-        async with self._alerting:  # one after the other, in their order
-            try:
-                await alerts.server_changed(state)
-            except Exception as error:  # the log has it; the servers go on
-                log.error("could not tell of a server", server=state.name, error=own_words(error))
+        if self._alerts is not None:
+            start_task(self._tasks, self._alerts.server_changed(state))
 
 
 class _Supervisor:
@@ -246,7 +233,7 @@ class _Supervisor:
         # `McpServers._state` adds the names of its tools
         self.state = ServerState(definition.name, "starting", definition=definition)
         self.approved: tuple[Mapping[str, JSON], ...] = ()
-        self.is_new = True  # its first start is under way and still worth waiting for
+        self.is_new = True  # no message has waited for it, and it has not failed yet
         self._deaths = 0
         self._servers = servers
         self._pins = pins
@@ -254,7 +241,6 @@ class _Supervisor:
         self._listing: Listing | None = None
         self._connection: Connection | None = None
         self._news = asyncio.Event()
-        self._made = time.monotonic()
         self._comparing = asyncio.Lock()
 
     async def run(self, before: Awaitable[object] | None = None) -> None:
@@ -330,14 +316,6 @@ class _Supervisor:
                 ):
                     await self._news.wait()
 
-    async def first_start(self) -> None:
-        """Wait until its first start has ended, well or badly, or takes too long."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._made + self._limits.first_start - time.monotonic()):
-                while self.is_new:
-                    await self._news.wait()
-        self.is_new = False
-
     async def _live(self) -> RecadoError:
         """Hold one connection, in a task of its own that opens and closes it; return how it ended."""
         life = asyncio.create_task(self._serve())
@@ -375,7 +353,6 @@ class _Supervisor:
             except ConnectionLost as error:
                 return Unreachable(await connection.link.end_reason() or error.told)
             self._connection = connection
-            self.is_new = False
             self._enter("ready", self._pins.fault)
             how = await self._watch(connection)
             self._connection = None
