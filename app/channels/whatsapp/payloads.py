@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from app.messages import (
     JSON,
     SAYS,
@@ -331,8 +329,9 @@ def _media(block: dict[str, JSON]) -> Fields:
 def _interactive(block: dict[str, JSON]) -> Fields:
     form = text(block.get("type"), _KIND_LIMIT) or next((key for key in block if key.endswith("_reply")), "")
     reply = mapping(block.get(form))
-    if form == "nfm_reply":
-        return _form_reply(reply)
+    if form == "nfm_reply":  # a completed form (a Flow), whose answers come as JSON inside a string
+        details = {"type": form, "response": text(reply.get("response_json"))}
+        return {"text": text(reply.get("body") or reply.get("name")), "details": details}
     if form not in {"button_reply", "list_reply"}:
         return {}
     button = identifier(reply.get("id"))
@@ -340,24 +339,10 @@ def _interactive(block: dict[str, JSON]) -> Fields:
     return {"text": text(said), "button": button}
 
 
-def _form_reply(reply: dict[str, JSON]) -> Fields:
-    """Read a completed form (a Flow), whose answers come as JSON inside a string."""
-    answers = reply.get("response_json")
-    if isinstance(answers, str) and len(answers) <= TEXT_LIMIT:
-        try:
-            answers = orjson.loads(answers)
-        except orjson.JSONDecodeError:
-            answers = text(answers)
-    details = {"type": "nfm_reply", "response": bounded(answers)}
-    return {"text": text(reply.get("body") or reply.get("name")), "details": details}
-
-
 def _edit(block: dict[str, JSON]) -> Fields:
     """Read the new words of an edited message; `details` has its new kind."""
-    message = {key: value for key, value in mapping(block.get("message")).items() if key != "edit"}
-    if message.get("type") == "edit":  # an edit of an edit does not exist
-        del message["type"]
-    inner = read_content(message)
+    message = mapping(block.get("message"))
+    inner = read_content({} if "edit" in message else message)  # an edit of an edit does not exist
     return {
         "text": inner.text,
         "quoted": identifier(block.get("original_message_id")),
@@ -404,7 +389,7 @@ def objects(value: JSON) -> Iterator[dict[str, JSON]]:
 def text(value: JSON, limit: int = TEXT_LIMIT) -> str:
     """Return a string that can be stored: a number as its digits, anything else as ""."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        value = _number_text(value)
+        value = str(value)
     if not isinstance(value, str):
         return ""
     return _UNSTORABLE.sub("", value)[:limit]
@@ -444,7 +429,7 @@ def bounded(value: JSON, depth: int = DEPTH_LIMIT) -> JSON:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if -(2**63) <= value < 2**63 else _number_text(value)
+        return value if -(2**63) <= value < 2**63 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if depth <= 0:
@@ -455,10 +440,3 @@ def bounded(value: JSON, depth: int = DEPTH_LIMIT) -> JSON:
     if isinstance(value, list | tuple):
         return [bounded(item, depth - 1) for item in value[:ITEMS_LIMIT]]
     return None
-
-
-def _number_text(value: float) -> str:
-    try:
-        return str(value)
-    except ValueError:  # Python refuses to write out integers of more than 4,300 digits
-        return ""

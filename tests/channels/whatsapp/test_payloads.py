@@ -81,7 +81,7 @@ KINDS: list[tuple[str, Any, dict[str, Any]]] = [
     (
         "interactive",
         {"type": "nfm_reply", "nfm_reply": FORM},
-        {"text": "Sent", "details": {"type": "nfm_reply", "response": {"rating": "4"}}},
+        {"text": "Sent", "details": {"type": "nfm_reply", "response": '{"rating":"4"}'}},
     ),
     (
         "interactive",
