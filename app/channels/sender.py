@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 
 import structlog
 
-from app.channels.whatsapp.errors import PAIR_RATE, UPLOAD_FAILED, send_alert
+from app.channels.whatsapp.errors import PAIR_RATE, send_alert
 from app.errors import StoreError
 from app.messages import Accepted, Channel, Refused, SendResult, Unknown
 from app.store import alerts, delivery, handovers, outbox, people
@@ -25,8 +25,7 @@ LONGEST_BACKOFF = 300.0
 MOST_STEPS = 10  # attempts after which every back-off is the longest; bounds the power
 LONGEST_ASKED = 3600.0
 ATTEMPTS_BEFORE_ALERT = 4
-UPLOAD_ATTEMPTS = 3  # of a file that Meta did not take in
-FILE_ATTEMPTS = 6  # of a file that Meta refuses: half a minute, then the messages behind it go on
+FILE_ATTEMPTS = 4  # of a file that Meta refuses: some seconds, then the messages behind it go on
 STORE_RETRY_SECONDS = 2.0
 LONGEST_PAUSE = 30.0
 
@@ -191,9 +190,8 @@ class Sender:
         detail = Private(result.detail)
         log.warning("send refused", outbox=row.id, code=result.code, then=result.then, detail=detail)
         alert = f"send:{result.code}"
-        most = UPLOAD_ATTEMPTS if result.code == UPLOAD_FAILED else FILE_ATTEMPTS
         is_refused_file = row.message.file is not None and bool(result.code)
-        if result.then == "retry" and not (is_refused_file and row.attempts >= most):
+        if result.then == "retry" and not (is_refused_file and row.attempts >= FILE_ATTEMPTS):
             wait = backoff(result, row.attempts)
             due = now + (max(wait, self._reconcile) if result.may_have_arrived else wait)
             outbox.retry(conn, row.id, due, result.code, result.detail)

@@ -20,9 +20,7 @@ from app.channels.whatsapp.errors import (
 )
 from app.channels.whatsapp.formatting import (
     literal,
-    raw,
     render_whatsapp,
-    revealed,
     settle,
     split_message,
     without_signs,
@@ -95,14 +93,12 @@ class WhatsAppChannel:
 
     def ask(self, text: str, question: str, buttons: Sequence[Button]) -> list[Outgoing]:
         text = without_signs(text)
-        whole, asked = settle(literal(text)), settle(literal(question))
-        whole = whole if text.startswith(question) else f"{whole}\n\n{asked}"
+        shown, asked = settle(literal(text)), settle(literal(question))
+        whole = shown if text.startswith(question) else f"{shown}\n\n{asked}"
         if len(whole) <= BUTTONS_BODY:
             return [Outgoing(whole, tuple(buttons))]
-        longer = 3 if "```" in text else 2  # escaping three backticks makes eight characters of them
-        parts = split_message(raw(text), TEXT_LIMIT // longer)
-        plain = [Outgoing(settle(literal(revealed(part)))) for part in parts]
-        return [*plain, Outgoing(asked, tuple(buttons))]
+        parts = split_message(shown, TEXT_LIMIT)
+        return [*map(Outgoing, parts), Outgoing(asked, tuple(buttons))]
 
     def choose(self, question: str, options: Sequence[Button], list_label: str) -> list[Outgoing]:
         """Return a question with its options; `list_label` is the button that opens a list.

@@ -217,11 +217,6 @@ def raw(text: str) -> str:
     return text.translate(_KEEP)
 
 
-def revealed(text: str) -> str:
-    """Undo `raw`."""
-    return text.translate(_REVEAL)
-
-
 def literal(text: str) -> str:
     """Return plain text; addresses in it keep their characters."""
     return _ADDRESS.sub(lambda found: raw(found[0]), text).replace("```", BROKEN_FENCE)
