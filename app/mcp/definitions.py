@@ -85,10 +85,6 @@ class ServerDefinition(Program):
         return _without(self.hidden, _MIN_SECRET_IN_RESULTS, text)
 
 
-# The code of an answer that is too long, among those of JSON-RPC.
-TOO_LONG = -32092
-
-
 class Unreachable(RecadoError):
     """A server that could not be started or reached, or whose connection ended; the text says why."""
 

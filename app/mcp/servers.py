@@ -20,7 +20,6 @@ from app.mcp.adapter import adapt, describe_server, error_result, to_result, uni
 from app.mcp.approved import Comparison, Pins, integrity_fault
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import (
-    TOO_LONG,
     ConnectionLost,
     Phase,
     Refused,
@@ -288,10 +287,7 @@ class _Supervisor:
                 connection.changed.set()
                 return ToolResult.unknown(f"{tool}: it did not answer in time and was given up")
             except Refused as refused:
-                text = show_reason(self.definition, str(refused))
-                if refused.code == TOO_LONG:
-                    return ToolResult.failure("OUTPUT_TOO_LARGE", f"{tool}: {text}", "ask for less")
-                return error_result(refused.code, text)
+                return error_result(refused.code, show_reason(self.definition, str(refused)))
             else:
                 self._deaths = 0
                 return await asyncio.to_thread(to_result, result, self.definition)

@@ -25,7 +25,7 @@ from app import __version__
 from app.http.address import PORTS, FetchError
 from app.http.transport import Resolve, addresses_of, system_resolve
 from app.i18n import lazy
-from app.mcp.definitions import NEEDS_SIGN_IN, TOO_LONG, ServerDefinition, Unreachable, Unstartable
+from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition, Unreachable, Unstartable
 from app.messages import JSON
 from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 MESSAGE_BYTES = 8 * 1024 * 1024
 MESSAGES_A_SECOND = 500  # taken of one server; each 16 KiB of a message count as another
 _COUNTED_BYTES = 16 * 1024
-# Error codes of our own beside TOO_LONG: the request was never sent, the connection broke meanwhile.
+# Error codes of our own, among those of JSON-RPC: the request was never sent, the connection broke meanwhile.
 NOT_SENT, BROKEN = -32090, -32091
 
 GRACE_SECONDS = 2.0
@@ -260,14 +260,19 @@ async def open_remote(definition: ServerDefinition) -> AsyncIterator[ServerLink]
 
 
 class _LimitedBody(httpx2.AsyncByteStream):
-    """A streamed body, no faster than a server may send it."""
+    """A body no faster than a server may send it, and of `most` bytes unless it streams events."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimiter) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimiter, most: int | None) -> None:
         self._inner = inner
         self._rate = rate
+        self._most = most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
         async for piece in self._inner:
+            size += len(piece)
+            if self._most is not None and size > self._most:
+                raise httpx2.StreamError(f"its answer has more than {self._most // 1024**2} MiB")
             await self._rate.take(len(piece), piece.count(b"\n\n"))  # which ends an event
             yield piece
 
@@ -322,27 +327,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("Content-Encoding", "identity") != "identity":
             await response.aclose()
             return self._error(BROKEN, lazy("it compresses its answers although nobody asked for it"))
-        if response.is_redirect:  # the SDK would read all of its body
-            await response.aclose()
-            return httpx2.Response(response.status_code, headers=_headers(response))
-        if response.headers.get("Content-Type", "").lower().startswith("application/json"):
-            return await self._read_whole(response)
-        response.stream = _LimitedBody(cast("httpx2.AsyncByteStream", response.stream), self._rate)
+        is_endless = response.headers.get("Content-Type", "").startswith("text/event-stream")
+        body = cast("httpx2.AsyncByteStream", response.stream)
+        response.stream = _LimitedBody(body, self._rate, None if is_endless else MESSAGE_BYTES)
         return response
-
-    async def _read_whole(self, response: httpx2.Response) -> httpx2.Response:
-        body = bytearray()
-        try:
-            async for piece in cast("httpx2.AsyncByteStream", response.stream):
-                body += piece
-                if len(body) > MESSAGE_BYTES:
-                    return self._error(
-                        TOO_LONG, lazy("its answer has more than {n} MiB", n=MESSAGE_BYTES // 1024**2)
-                    )
-        finally:
-            with suppress(httpx2.TransportError):
-                await response.aclose()
-        return httpx2.Response(response.status_code, headers=_headers(response), content=bytes(body))
 
     def _not_sent(self, text: str) -> httpx2.Response:
         """Answer a request that certainly had no effect; a new connection has to be made."""
@@ -355,9 +343,3 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
         headers = {"Content-Type": "application/json"}
         return httpx2.Response(502, headers=headers, content=json.dumps(error).encode())
-
-
-def _headers(response: httpx2.Response) -> list[tuple[bytes, bytes]]:
-    """Return the headers that do not describe how the body was transferred."""
-    transfer = (b"transfer-encoding", b"content-length", b"connection")
-    return [(name, value) for name, value in response.headers.raw if name.lower() not in transfer]

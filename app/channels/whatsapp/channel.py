@@ -18,13 +18,7 @@ from app.channels.whatsapp.errors import (
     read_refusal,
     read_response,
 )
-from app.channels.whatsapp.formatting import (
-    literal,
-    render_whatsapp,
-    settle,
-    split_message,
-    without_signs,
-)
+from app.channels.whatsapp.formatting import literal, render_whatsapp, settle, split_message, without_signs
 from app.http.endpoint import Endpoint, NoAnswer, NotSent, TooLong
 from app.messages import (
     Accepted,
