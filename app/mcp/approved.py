@@ -275,7 +275,7 @@ def subject_of(state: ServerState) -> str:
 class Pins:
     """One server's approved definitions, kept whole in a file that only we can read.
 
-    A file that cannot be read approves nothing; `fault` says so. In a trial they are only looked at: what was
+    A file that cannot be read approves nothing, an owner is asked; `fault` says so. In a trial they are only looked at: what was
     never approved counts as approved. Reads and writes the disk: not for the event loop.
     """
 
@@ -285,12 +285,13 @@ class Pins:
         self._path = data_dir / "mcp" / server / "pins.json"
 
     def compare(self, raws: Sequence[Definition]) -> Comparison:
-        """Tell which of these may be offered."""
+        """Tell which of these may be offered; approve all if nothing ever was. Raises OSError if it cannot."""
         pinned = self._read()
-        if pinned is None:
-            if self._is_trial and not self.fault:
-                return Comparison(tuple(raws))
-            pinned = {}
+        if pinned is None and not self.fault:
+            if not self._is_trial:
+                self._write({raw["name"]: raw for raw in raws})
+            return Comparison(tuple(raws))
+        pinned = pinned or {}
         pinned_hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
         approved, held_back = [], []
         for raw in raws:
@@ -300,11 +301,6 @@ class Pins:
             else:
                 held_back.append(HeldBack(name, after=raw, before=pinned.get(name)))
         return Comparison(tuple(approved), tuple(held_back))
-
-    def approve_first(self, raws: Sequence[Definition]) -> None:
-        """Approve all of these if nothing was ever approved; with a faulty file an owner is asked instead."""
-        if self._read() is None and not self.fault and not self._is_trial:
-            self._write({raw["name"]: raw for raw in raws})
 
     def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> None:
         """Approve those that are what was shown (sha256 by tool); earlier ones stay."""

@@ -383,11 +383,10 @@ class _Supervisor:
         async with self._comparing:
             self._listing = listing
             try:
-                await asyncio.to_thread(self._pins.approve_first, listing.tools)
+                self._take(await asyncio.to_thread(self._pins.compare, listing.tools))
             except OSError as error:  # not kept, they would be approved once more
                 why = error.strerror or str(error)
                 raise Unreachable(lazy("what it offers could not be kept: {reason}", reason=why)) from error
-            self._take(await asyncio.to_thread(self._pins.compare, listing.tools))
 
     def _take(self, comparison: Comparison) -> None:
         self.approved = comparison.approved

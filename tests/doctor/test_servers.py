@@ -75,7 +75,7 @@ def test_each_server_is_really_tried_and_has_a_line(
 
 def test_tools_that_are_held_back_are_named(written: Callable[[Any], Settings]) -> None:
     chosen = written({"good": entry({"tools": [tool("echo"), tool("erase")]})})
-    Pins(chosen.data_dir, "good").approve_first([tool("echo")])
+    Pins(chosen.data_dir, "good").compare([tool("echo")])
     good, held = check_servers(chosen)
     assert "1 tools," in good.fact
     assert (held.level, held.fact) == ("WARN", "good: new or changed, and held back: erase")

@@ -242,4 +242,4 @@ def pin(shell: Shell, tools: Path) -> None:
     from app.mcp.approved import Pins
 
     pins = Pins(shell.folder / "data", "files")
-    pins.approve_first(json.loads(tools.read_text()))
+    pins.compare(json.loads(tools.read_text()))
