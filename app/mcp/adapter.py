@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
-from app.mcp.approved import PINNED, definition_hash
+from app.mcp.approved import definition_hash, pinned, values
 from app.mcp.definitions import ServerDefinition
 from app.mcp.schema import Unusable, clean_text, normalize_schema
 from app.messages import JSON, array, mapping
@@ -60,8 +60,7 @@ def why_unusable(raw: JSON) -> str:
     execution = raw.get("execution")
     if isinstance(execution, Mapping) and execution.get("taskSupport") == "required":
         return "it only runs as a task of the protocol, which Recado does not have"
-    pinned = {key: raw[key] for key in PINNED if key in raw}
-    if not is_small(pinned, LARGEST_DEFINITION):
+    if not is_small(pinned(raw), LARGEST_DEFINITION):
         return f"its definition is larger than {LARGEST_DEFINITION // 1024} KiB or nested too deeply"
     try:
         normalize_schema(raw.get("inputSchema"))
@@ -112,16 +111,7 @@ def describe_server(server: ServerDefinition, tools: Sequence[Mapping[str, JSON]
 
 def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     """Return hidden characters and orders to the model in a definition, each once."""
-    texts: list[str] = []
-    waiting: list[JSON] = [raw.get(key) for key in PINNED]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, Mapping):
-            waiting += (*part.values(), *part)
-        elif isinstance(part, list):
-            waiting += part
+    texts = (text for place_and_value in values(pinned(raw)) for text in place_and_value)
     found = find({"tool.md": "\n.\n".join(texts).encode("utf-8", "replace")})
     told = (one for one in found if one.kind in ("hidden-text", "instruction"))
     return tuple({(one.kind, one.excerpt): one for one in told}.values())

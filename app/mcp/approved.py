@@ -250,16 +250,30 @@ class _PinsFile(TypedDict):
 _PINS = TypeAdapter(_PinsFile)
 
 
+def pinned(raw: Definition) -> dict[str, JSON]:
+    """Return what is approved of a definition."""
+    return {key: raw[key] for key in PINNED if raw.get(key) is not None}
+
+
 def definition_hash(raw: Definition) -> str:
     """Return the sha256 of what is pinned of a definition."""
-    return _hash(_pinned(raw))
+    return _hash(pinned(raw))
 
 
 def differences(before: Definition | None, after: Definition) -> list[tuple[str, str | None, str | None]]:
     """Return what changed of a definition: the place in it, the value there before and now, None for none."""
-    was, now = dict(_values(_pinned(before or {}))), dict(_values(_pinned(after)))
+    was, now = dict(values(pinned(before or {}))), dict(values(pinned(after)))
     places = dict.fromkeys((*now, *was))
     return [(place, was.get(place), now.get(place)) for place in places if was.get(place) != now.get(place)]
+
+
+def values(value: JSON, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the single values in a definition as texts, each after its place, such as `inputSchema.type`."""
+    if isinstance(value, dict) and value:
+        for name, part in value.items():
+            yield from values(part, f"{place}.{name}" if place else name)
+    else:
+        yield place, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def hashes(held_back: Sequence[HeldBack]) -> dict[str, str]:
@@ -275,8 +289,9 @@ def subject_of(state: ServerState) -> str:
 class Pins:
     """One server's approved definitions, kept whole in a file that only we can read.
 
-    A file that cannot be read approves nothing, an owner is asked; `fault` says so. In a trial they are only looked at: what was
-    never approved counts as approved. Reads and writes the disk: not for the event loop.
+    A file that cannot be read approves nothing: an owner is asked, and `fault` says so. In a trial they are
+    only looked at: what was never approved counts as approved. Reads and writes the disk: not for the event
+    loop.
     """
 
     def __init__(self, data_dir: Path, server: str, *, is_trial: bool = False) -> None:
@@ -285,21 +300,21 @@ class Pins:
         self._path = data_dir / "mcp" / server / "pins.json"
 
     def compare(self, raws: Sequence[Definition]) -> Comparison:
-        """Tell which of these may be offered; approve all if nothing ever was. Raises OSError if it cannot."""
-        pinned = self._read()
-        if pinned is None and not self.fault:
+        """Tell which of these may be offered; approve all if nothing ever was. Raises OSError."""
+        known = self._read()
+        if known is None and not self.fault:
             if not self._is_trial:
                 self._write({raw["name"]: raw for raw in raws})
             return Comparison(tuple(raws))
-        pinned = pinned or {}
-        pinned_hashes = {name: definition_hash(definition) for name, definition in pinned.items()}
+        known = known or {}
+        known_hashes = {name: definition_hash(definition) for name, definition in known.items()}
         approved, held_back = [], []
         for raw in raws:
             name = raw["name"]
-            if pinned_hashes.get(name) == definition_hash(raw):
+            if known_hashes.get(name) == definition_hash(raw):
                 approved.append(raw)
             else:
-                held_back.append(HeldBack(name, after=raw, before=pinned.get(name)))
+                held_back.append(HeldBack(name, after=raw, before=known.get(name)))
         return Comparison(tuple(approved), tuple(held_back))
 
     def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> None:
@@ -325,23 +340,10 @@ class Pins:
             return None
 
     def _write(self, definitions: Mapping[str, Definition]) -> None:
-        tools = {name: {"definition": _pinned(one)} for name, one in sorted(definitions.items())}
+        tools = {name: {"definition": pinned(one)} for name, one in sorted(definitions.items())}
         write_private(self._path, json.dumps({"tools": tools}))
         self.fault = ""
 
 
 def _hash(value: JSON) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _pinned(raw: Definition) -> dict[str, JSON]:
-    return {key: raw[key] for key in PINNED if raw.get(key) is not None}
-
-
-def _values(value: JSON, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the single values in a definition as texts, each after its place, such as `inputSchema.type`."""
-    if isinstance(value, dict) and value:
-        for name, part in value.items():
-            yield from _values(part, f"{place}.{name}" if place else name)
-    else:
-        yield place, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -21,7 +21,7 @@ from app import __version__
 from app.errors import first_fault
 from app.i18n import lazy
 from app.mcp.adapter import MAX_NAME, why_unusable
-from app.mcp.approved import PINNED
+from app.mcp.approved import pinned
 from app.mcp.definitions import ConnectionLost, Refused, ServerDefinition, Unreachable, Unstartable
 from app.mcp.transports import BROKEN, NOT_SENT, ServerLink, open_remote, run_program
 from app.messages import JSON, array
@@ -189,8 +189,6 @@ class Connection:
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self.changed.set()
-        elif isinstance(message, Exception):
-            log.debug("a server's message was not understood", server=self._server)
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
@@ -202,8 +200,6 @@ class Connection:
             if error.code in (types.CONNECTION_CLOSED, BROKEN) or self.link.ended.is_set():
                 raise ConnectionLost(error.message, sent=True) from error
             raise Refused(error.code, error.message) from error
-        except ValidationError as error:
-            raise Refused(0, f"its answer is not of the protocol: {first_fault(error)}") from error
 
 
 class _TolerantDispatcher(JSONRPCDispatcher[Any]):
@@ -256,5 +252,5 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
             if why:
                 dropped.append((name[:MAX_NAME] if isinstance(name, str) else "?", why[:MAX_NAME]))
             else:  # what is not checked may be of any size
-                tools.append({key: raw[key] for key in PINNED if key in raw})
+                tools.append(pinned(raw))
         return page | {"tools": tools, "_meta": {_RAW: (tools, dropped)}}

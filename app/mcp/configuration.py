@@ -39,7 +39,6 @@ from app.tools.plain import sendable
 
 log = logging.getLogger(__name__)
 
-LARGEST = 1024 * 1024
 LONGEST_SECRET = 16 * 1024
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _KEYS = ("mcpServers", "servers")
@@ -104,22 +103,16 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _read(path: Path) -> tuple[dict[str, JSON], dict[str, JSON]]:
     """Return a whole file, and the servers in it."""
-    content = _content(path)
-    if len(content) > LARGEST:
-        raise FileError(f"{path} has more than {LARGEST // 1024**2} MiB, too much for a list of servers")
     try:
-        whole = sendable(json.loads(content))
+        whole = sendable(json.loads(_content(path)))
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path} is not JSON: {error}") from None
-    if not isinstance(whole, dict):
-        raise FileError(f'{path} is no JSON object; write {{"mcpServers": {{…}}}}')
-    key = next((key for key in _KEYS if key in whole), "")
-    if not key and whole:
-        raise FileError(f'{path} has no "mcpServers"; write {{"mcpServers": {{NAME: {{…}}}}}}')
-    servers = whole.setdefault(key or _KEYS[0], {})
-    if not isinstance(servers, dict):
-        raise FileError(f'"{key}" in {path} is no object; write {{"mcpServers": {{NAME: {{…}}}}}}')
-    return whole, servers
+    if whole == {}:
+        whole["mcpServers"] = {}
+    key = next((key for key in _KEYS if key in whole), "") if isinstance(whole, dict) else ""
+    if not key or not isinstance(whole[key], dict):
+        raise FileError(f'{path} names no servers; write {{"mcpServers": {{NAME: {{…}}}}}}')
+    return whole, whole[key]
 
 
 def _content(path: Path) -> bytes:
