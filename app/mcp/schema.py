@@ -2,8 +2,9 @@
 
 References are replaced by what they point to, `allOf` is merged, `oneOf` and a list of types become `anyOf`;
 objects name their properties and arrays their items. The plain form accepts whatever the original accepts,
-for the server has the last word, with two exceptions: arguments that no part declares are unknown, and a
-schema with properties or items is an object or an array although it does not say so.
+for the server has the last word, with three exceptions: arguments that no part declares are unknown, a
+schema with properties or items is an object or an array although it does not say so, and a tuple goes on with
+what is among its first items.
 """
 
 import json
@@ -132,10 +133,6 @@ class _Normalizer:
         if listed:
             listed = [value for value in listed if not kinds or any(KINDS[kind](value) for kind in kinds)]
             kinds = {next(kind for kind, fits in KINDS.items() if fits(value)) for value in listed}
-        if raw.get("nullable") is True and kinds:  # as OpenAPI says it
-            kinds.add("null")
-        if "number" in kinds:
-            kinds.discard("integer")
         if not kinds or len(kinds) == len(KINDS) - 1:
             return {}
         values = listed if len(listed) <= _MAX_VALUES else []
@@ -183,14 +180,10 @@ class _Normalizer:
         return node
 
     def _array(self, raw: Mapping[str, JSON], depth: int, above: tuple[str, ...]) -> Schema:
-        """Return the items; of items that differ by their place each may be any of them."""
+        """Return the items; of items that differ by their place, as in a tuple, each may be any of them."""
         items = raw.get("items")
-        firsts = items if isinstance(items, list) else array(raw.get("prefixItems"))
-        rest = raw.get("additionalItems") if isinstance(items, list) else items
-        if not firsts:
-            return {"items": self._part(items, depth, above)}
-        others = [] if rest is False else [rest]
-        return {"items": _union([self._part(one, depth, above) for one in (*firsts, *others)])}
+        listed = array(raw.get("prefixItems")) or array(items) or [items]
+        return {"items": _union([self._part(one, depth, above) for one in listed])}
 
     def _notes(self, raw: Mapping[str, JSON]) -> Schema:
         notes: Schema = {}
