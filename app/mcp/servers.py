@@ -17,7 +17,7 @@ import structlog
 from app.errors import RecadoError
 from app.i18n import change_values, lazy
 from app.mcp.adapter import adapt, describe_server, error_result, to_result, unique_names
-from app.mcp.approved import Comparison, Pins, integrity_fault
+from app.mcp.approved import Pins, integrity_fault
 from app.mcp.configuration import Configuration
 from app.mcp.definitions import (
     ConnectionLost,
@@ -39,7 +39,7 @@ from app.tools.result import ToolResult, own_words
 from app.tools.tool import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from app.mcp.client import Connection, Listing
+    from app.mcp.client import Connection
 
 log = structlog.get_logger(__name__)
 
@@ -237,10 +237,9 @@ class _Supervisor:
         self._servers = servers
         self._pins = pins
         self._limits = limits
-        self._listing: Listing | None = None
         self._connection: Connection | None = None
         self._news = asyncio.Event()
-        self._comparing = asyncio.Lock()
+        self._listing = asyncio.Lock()
 
     async def run(self, before: Awaitable[object] | None = None) -> None:
         """Run until cancelled, once `before` has ended: the server's earlier version."""
@@ -295,13 +294,11 @@ class _Supervisor:
 
     async def approve(self, shown: Mapping[str, str]) -> None:
         """Approve those of the definitions held back that have these sha256, by tool."""
-        async with self._comparing:
-            if self._listing is None:
-                return
-            held_back = [one.after for one in self.state.held_back]
-            await asyncio.to_thread(self._pins.approve, held_back, shown)
-            self._take(await asyncio.to_thread(self._pins.compare, self._listing.tools))
-        self._tell()
+        held_back = [one.after for one in self.state.held_back]
+        await asyncio.to_thread(self._pins.approve, held_back, shown)
+        if self._connection is not None:
+            await self._list(self._connection)
+            self._tell()
 
     async def settled(self, seconds: float) -> None:
         """Wait until it is neither starting nor about to, or for that long."""
@@ -368,8 +365,7 @@ class _Supervisor:
                 return lazy("its connection ended")
             connection.changed.clear()
             try:
-                async with asyncio.timeout(self._limits.connect):
-                    await self._list(connection)
+                await self._list(connection)
             except TimeoutError:
                 return lazy("it does not answer any more")
             except (ConnectionLost, Refused, Unreachable) as error:
@@ -379,19 +375,15 @@ class _Supervisor:
             await asyncio.sleep(self._limits.relist)
 
     async def _list(self, connection: "Connection") -> None:
-        listing = await connection.list_tools()
-        async with self._comparing:
-            self._listing = listing
+        async with self._listing, asyncio.timeout(self._limits.connect):
+            listing = await connection.list_tools()
             try:
-                self._take(await asyncio.to_thread(self._pins.compare, listing.tools))
+                found = await asyncio.to_thread(self._pins.compare, listing.tools)
             except OSError as error:  # not kept, they would be approved once more
                 why = error.strerror or str(error)
                 raise Unreachable(lazy("what it offers could not be kept: {reason}", reason=why)) from error
-
-    def _take(self, comparison: Comparison) -> None:
-        self.approved = comparison.approved
-        dropped = self._listing.dropped if self._listing else ()
-        self.state = replace(self.state, held_back=comparison.held_back, dropped=dropped)
+            self.approved = found.approved
+            self.state = replace(self.state, held_back=found.held_back, dropped=listing.dropped)
 
     async def _call_in_time(
         self, connection: "Connection", tool: str, args: dict[str, JSON]
