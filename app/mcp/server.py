@@ -17,7 +17,9 @@ from app.security import AdminToken, is_from_a_page
 from app.tools import Tool, ToolResult
 
 if TYPE_CHECKING:
-    from app.mcp.server_protocol import ServerProtocol
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+CLOSE_SECONDS = 1.0
 
 
 class ToolProvider(Protocol):
@@ -38,9 +40,10 @@ class ToolServer:
     def __init__(self, token: AdminToken, provider: ToolProvider) -> None:
         self._token = token
         self._provider = provider
-        self._protocol: ServerProtocol | None = None
-        self._loading = asyncio.Lock()
-        self._closed = False
+        self._sessions: StreamableHTTPSessionManager | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -50,25 +53,31 @@ class ToolServer:
         elif is_from_a_page(request):
             said = "pages of other sites, and names that are not this machine's, are refused"
             answer = JSONResponse({"error": said}, 403)
-        elif protocol := await self._started():
-            answer = protocol.handle
-        else:
+        elif self._closing.is_set():
             answer = JSONResponse({"error": "the server is stopping"}, 503)
+        else:
+            answer = (await self._started()).handle_request
         await answer(scope, receive, send)
 
     async def close(self) -> None:
         """End every session and every stream; refuse new ones."""
-        async with self._loading:
-            self._closed = True
-            if self._protocol is not None:
-                await self._protocol.close()
-                self._protocol = None
+        self._closing.set()
+        if self._running is not None:
+            await asyncio.wait({self._running}, timeout=CLOSE_SECONDS)
+            self._running.cancel()
 
-    async def _started(self) -> "ServerProtocol | None":
-        async with self._loading:
-            if self._protocol is None and not self._closed:
+    async def _started(self) -> "StreamableHTTPSessionManager":
+        async with self._starting:
+            if self._sessions is None:
                 module = await asyncio.to_thread(import_module, "app.mcp.server_protocol")  # half a second
-                protocol: ServerProtocol = module.ServerProtocol(self._provider)
-                await protocol.start()
-                self._protocol = protocol
-            return self._protocol
+                sessions: StreamableHTTPSessionManager = module.session_manager(self._provider)
+                ready = asyncio.Event()
+                self._running = asyncio.create_task(self._run(sessions, ready), name="mcp sessions")
+                await ready.wait()
+                self._sessions = sessions
+            return self._sessions
+
+    async def _run(self, sessions: "StreamableHTTPSessionManager", ready: asyncio.Event) -> None:
+        async with sessions.run():  # the SDK's task group belongs to one task
+            ready.set()
+            await self._closing.wait()

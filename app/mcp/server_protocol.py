@@ -1,6 +1,5 @@
 """The protocol of `/mcp` on the SDK's server: sessions of the handshake revisions, and single requests."""
 
-import asyncio
 import json
 from base64 import b64encode
 from typing import Any
@@ -12,7 +11,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from starlette.types import Receive, Scope, Send
 
 from app import __version__
 from app.mcp.server import ToolProvider
@@ -23,7 +21,6 @@ from app.tools.result import ReturnedFile
 MAX_SESSIONS = 256
 IDLE_SECONDS = 600.0  # without a request and an open stream, before a session is forgotten
 REQUEST_BYTES = 1024 * 1024
-CLOSE_SECONDS = 1.0
 
 _INSTRUCTIONS = (
     "The tools of a personal assistant. They act for its owner: notes, lists and reminders are the owner's, "
@@ -34,60 +31,18 @@ _UNKNOWN_TOOL_CODES = frozenset({"UNKNOWN_TOOL", "NOT_OFFERED"})
 _Context = ServerRequestContext[Any, Any]
 
 
-class ServerProtocol:
-    """Serves the tools of a provider; the requests it gets are allowed already."""
+def session_manager(provider: ToolProvider) -> StreamableHTTPSessionManager:
+    """Return what serves the tools of a provider; the requests it gets are allowed already."""
 
-    def __init__(self, provider: ToolProvider) -> None:
-        self._provider = provider
-        self._sessions = StreamableHTTPSessionManager(
-            Server[Any](
-                "recado",
-                title="Recado",
-                version=__version__,
-                instructions=_INSTRUCTIONS,
-                cache_hints={"tools/list": CacheHint(scope="private")},
-                get_tool_input_schema=self._input_schema,
-                on_list_tools=self._list,
-                on_call_tool=self._call,
-            ),
-            max_sessions=MAX_SESSIONS,
-            session_idle_timeout=IDLE_SECONDS,
-            max_request_body_size=REQUEST_BYTES,
-        )
-        self._closing = asyncio.Event()
-        self._running: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Start; requests can be handled afterwards."""
-        ready = asyncio.Event()
-        self._running = asyncio.create_task(self._run(ready), name="mcp sessions")
-        await ready.wait()
-
-    async def close(self) -> None:
-        """End all sessions."""
-        self._closing.set()
-        if self._running is not None:
-            await asyncio.wait({self._running}, timeout=CLOSE_SECONDS)
-            self._running.cancel()
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request, as an ASGI application."""
-        await self._sessions.handle_request(scope, receive, send)
-
-    async def _run(self, ready: asyncio.Event) -> None:
-        async with self._sessions.run():  # the SDK's task group belongs to one task
-            ready.set()
-            await self._closing.wait()
-
-    async def _list(
-        self, context: _Context, params: types.PaginatedRequestParams | None
+    async def list_tools(
+        context: _Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        await self._provider.refresh()
-        return types.ListToolsResult(tools=list(map(_definition, self._provider.tools)))
+        await provider.refresh()
+        return types.ListToolsResult(tools=list(map(_definition, provider.tools)))
 
-    async def _call(self, context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        await self._provider.refresh()
-        result = await self._provider.call(params.name, params.arguments or {})
+    async def call_tool(context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        await provider.refresh()
+        result = await provider.call(params.name, params.arguments or {})
         if result.code in _UNKNOWN_TOOL_CODES:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         text = result.to_json()  # as our own model reads it
@@ -97,8 +52,25 @@ class ServerProtocol:
             content=content, structured_content=json.loads(text), is_error=not result.ok
         )
 
-    def _input_schema(self, name: str) -> dict[str, JSON] | None:
-        return next((tool.input_schema for tool in self._provider.tools if tool.name == name), None)
+    def input_schema(name: str) -> dict[str, JSON] | None:
+        return next((tool.input_schema for tool in provider.tools if tool.name == name), None)
+
+    server = Server[Any](
+        "recado",
+        title="Recado",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(scope="private")},
+        get_tool_input_schema=input_schema,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    return StreamableHTTPSessionManager(
+        server,
+        max_sessions=MAX_SESSIONS,
+        session_idle_timeout=IDLE_SECONDS,
+        max_request_body_size=REQUEST_BYTES,
+    )
 
 
 def _definition(tool: Tool) -> types.Tool:
