@@ -16,7 +16,7 @@ from app.mcp.definitions import ServerDefinition
 from app.mcp.schema import Unusable, clean_text, normalize_schema
 from app.messages import JSON, array, mapping
 from app.skills.findings import Finding, find
-from app.text import visible, visible_lines
+from app.text import shortened, visible, visible_lines
 from app.tools.plain import dumps, is_small
 from app.tools.result import ReturnedFile, ToolResult
 from app.tools.tool import LONGEST_NAME, Tool, ToolContext, fitting_name, name_mark
@@ -28,7 +28,7 @@ ServerTool = tuple[str, str]
 
 LARGEST_DEFINITION = 64 * 1024  # characters and parts of one definition, of what is pinned
 MAX_NAME = 256
-LONGEST_DESCRIPTION = 2048  # bytes that a model reads of a tool beside its parameters
+LONGEST_DESCRIPTION = 2000  # characters that a model reads of a tool beside its parameters
 TIMEOUT_SECONDS = 600.0  # at most; a call without any sign of progress ends long before
 _LONGEST_ABOUT = 300
 _MAX_NAMED = 15
@@ -92,14 +92,10 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: s
 
 
 def description(raw: Mapping[str, JSON]) -> str:
-    """Return what the model reads of a tool: its server's text, at most 2 KiB, nothing hidden in it."""
+    """Return what the model reads of a tool: its server's text, of some length, nothing hidden in it."""
     texts = (raw.get(key) for key in ("description", "title", "name"))
     said = next((text for text in texts if isinstance(text, str) and text.strip()), "")
-    text = clean_text(said, LONGEST_DESCRIPTION)
-    encoded = text.encode()
-    if len(encoded) <= LONGEST_DESCRIPTION:
-        return text
-    return encoded[: LONGEST_DESCRIPTION - 3].decode(errors="ignore") + "…"
+    return shortened(clean_text(said, LONGEST_DESCRIPTION + 1), LONGEST_DESCRIPTION)
 
 
 def describe_server(server: ServerDefinition, tools: Sequence[Mapping[str, JSON]]) -> str:
@@ -142,14 +138,13 @@ def to_result(raw: JSON, server: ServerDefinition = _NO_SERVER) -> ToolResult:
     it stands beside: `{"text", "data"}`. With files, or blocks that are no text, `"content"` says what each
     is; the files are attachments. The secrets of `server` are removed. Decodes files: not for the event loop.
     """
-    if not isinstance(raw, Mapping):
-        return ToolResult.failure("UPSTREAM_ERROR", "the server answered with something that is no result")
+    raw = mapping(raw)
     if raw.get("resultType", "complete") != "complete":
         said = "the server asks for more than it was given, which cannot be answered here"
         return ToolResult.failure("UPSTREAM_ERROR", said, "go on without it")
     content = _Content(server)
     for block in array(raw.get("content"))[:_MAX_BLOCKS]:
-        content.add(block)
+        content.add(mapping(block))
     text, structured = "\n".join(content.texts), raw.get("structuredContent")
     is_data = is_small(structured, MAX_TEXT)
     if is_data:
@@ -193,10 +188,7 @@ class _Content:
     entries: list[dict[str, JSON]] = field(default_factory=list)
     files: list[ReturnedFile] = field(default_factory=list)
 
-    def add(self, block: JSON) -> None:
-        if not isinstance(block, Mapping):
-            self.entries.append({"type": "unknown", "problem": "it is no content block"})
-            return
+    def add(self, block: dict[str, JSON]) -> None:
         kind = _word(block.get("type"))
         if kind == "text":
             self._add_text(block.get("text"))

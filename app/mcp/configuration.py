@@ -43,7 +43,6 @@ LONGEST_SECRET = 16 * 1024
 _VARIABLE = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _KEYS = ("mcpServers", "servers")
 _SECRETS = TypeAdapter(dict[str, str])
-_KEPT_FOR_SKILL = re.compile(r"skill-[0-9a-f]{24}")
 
 
 class FileError(RecadoError):
@@ -325,8 +324,8 @@ def forget_unused_secrets(data_dir: Path) -> None:
         for one in skills:
             file = SkillFile(one.name, one.folder / "mcp.json", one.source)
             used |= {file.secrets_name(file.server_name(name, ())) for name, _ in file.entries()}
-        for path in secrets.folder.glob("skill-*"):
-            if _KEPT_FOR_SKILL.fullmatch(path.name) and path.name not in used:
+        for path in secrets.folder.glob(f"skill-{'[0-9a-f]' * 24}"):
+            if path.name not in used:
                 secrets.forget(path.name)
     except FileError as error:
         log.warning("secrets of servers that skills had stay: %s", error)

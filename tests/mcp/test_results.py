@@ -96,7 +96,7 @@ def test_an_unusable_block_is_described_and_the_others_count() -> None:
         ({"type": "resource"}, "no data"),
         ({"type": "hologram"}, "not known"),
         ({}, "not known"),
-        ("text", "no content block"),
+        ("text", "not known"),
     ]:
         result = to_result({"content": [text("kept"), block]})
         assert result.ok
