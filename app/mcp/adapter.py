@@ -17,7 +17,7 @@ from app.mcp.schema import Unusable, clean_text, normalize_schema
 from app.messages import JSON, array, mapping
 from app.skills.findings import Finding, find
 from app.text import shortened, visible, visible_lines
-from app.tools.plain import dumps, is_small
+from app.tools.plain import dumps, is_small, sendable
 from app.tools.result import ReturnedFile, ToolResult
 from app.tools.tool import LONGEST_NAME, Tool, ToolContext, fitting_name, name_mark
 
@@ -48,17 +48,11 @@ _INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
 
 def why_unusable(raw: JSON) -> str:
     """Return why an entry of `tools/list` cannot be offered, for the owner; "" if it can."""
-    if not isinstance(raw, Mapping):
-        return "its definition is no object"
+    raw = mapping(raw)
     name = raw.get("name")
-    if not isinstance(name, str) or not name.strip():
-        return "it has no name"
-    if len(name) > MAX_NAME:
-        return f"its name has more than {MAX_NAME} characters"
-    if any("\ud800" <= character <= "\udfff" for character in name):
-        return "its name is not text that can be sent"
-    execution = raw.get("execution")
-    if isinstance(execution, Mapping) and execution.get("taskSupport") == "required":
+    if not (isinstance(name, str) and name.strip() and len(name) <= MAX_NAME and name == sendable(name)):
+        return f"it has no name of at most {MAX_NAME} characters that can be sent"
+    if mapping(raw.get("execution")).get("taskSupport") == "required":
         return "it only runs as a task of the protocol, which Recado does not have"
     if not is_small(pinned(raw), LARGEST_DEFINITION):
         return f"its definition is larger than {LARGEST_DEFINITION // 1024} KiB or nested too deeply"

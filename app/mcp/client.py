@@ -134,12 +134,12 @@ class Connection:
             listed, unusable = (page.meta or {})[_RAW]
             for raw in listed:
                 name = raw["name"]
-                if name in tools:
-                    dropped.append((name, "another tool of the server has that name"))
-                elif name in usable:
+                if name in usable and name not in tools:
                     tools[name] = raw
                 else:
-                    dropped.append((name, "its schema asks for headers that cannot be sent"))
+                    dropped.append(
+                        (name, "another tool has its name, or it asks for headers that cannot be sent")
+                    )
             dropped += unusable
             cursor = page.next_cursor
             if cursor is None or cursor in seen or len(tools) >= MAX_TOOLS:
