@@ -287,7 +287,7 @@ def test_an_upload_is_tried_again_and_of_a_file_that_cannot_be_sent_the_person_i
         assert arrived(graph, person, 2) == ["text", "image"]
         settled(server, graph)
         assert (uploads.tried - tried, kinds(graph, person)) == (3, ["text", "image"])
-    for script in ([400], [0, 0, 0]):  # refused for good, never answered
+    for script in ([400], [0, 0, 0, 0]):  # refused for good, never answered
         person = town.newcomer()
         uploads.script += script
         graph.say(person, "draw chart plan")
