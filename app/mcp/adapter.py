@@ -43,7 +43,7 @@ _LONGEST_MESSAGE = 2000
 _LONGEST_FILE_NAME = 200
 _MIME = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}")
 _NO_SERVER = ServerDefinition("")
-_INVALID_PARAMS, _METHOD_NOT_FOUND = -32602, -32601
+_INVALID_PARAMS = -32602
 
 
 def why_unusable(raw: JSON) -> str:
@@ -168,9 +168,9 @@ def error_result(code: int, message: str) -> ToolResult:
     if code == _INVALID_PARAMS:
         hint = "mend the arguments and call it again"
         return ToolResult.failure("BAD_REQUEST", said, hint, invalid_arguments=True)
-    if code == _METHOD_NOT_FOUND:
-        return ToolResult.failure("UNAVAILABLE", said, "the server cannot do this; say so")
-    return ToolResult.failure("UPSTREAM_ERROR", said, "the fault is the server's; say so")
+    return ToolResult.failure(
+        "UPSTREAM_ERROR", said, "the fault is the server's, or it cannot do this; say so"
+    )
 
 
 @dataclass

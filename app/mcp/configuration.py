@@ -147,10 +147,8 @@ class Secrets:
                 f"{name} is a setting of this assistant, which no server is given: write "
                 f"${{SERVER_{name.upper()}}} in the server's entry and give that one"
             )
-        if not value:
-            raise FileError(f"the value of {name} is empty")
-        if len(value) > LONGEST_SECRET or "\0" in value:
-            raise FileError(f"the value of {name} has at most {LONGEST_SECRET} characters, none of them NUL")
+        if not 0 < len(value) <= LONGEST_SECRET or "\0" in value:
+            raise FileError(f"the value of {name} has 1 to {LONGEST_SECRET} characters, none of them NUL")
         path = self._path(server)
         with _writing(path):
             kept = {**self._read(server), name: value}

@@ -99,10 +99,7 @@ _RESULT = {
     "properties": {
         "ok": {"type": "boolean"},
         "data": {"description": "what the tool returned, if it is ok"},
-        "error": {
-            "type": "object",
-            "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
-        },
+        "error": {"type": "object", "description": "its code, message and hint"},
         "meta": {"type": "object"},
     },
     "required": ["ok"],

@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
 import orjson
@@ -17,13 +17,10 @@ from app.settings import Settings
 class Credentials:
     """The four credentials of a WhatsApp number."""
 
-    access_token: str
+    access_token: str = field(repr=False)
     phone_number_id: str
-    app_secret: str
-    verify_token: str
-
-    def __repr__(self) -> str:
-        return f"Credentials(phone_number_id={self.phone_number_id!r})"
+    app_secret: str = field(repr=False)
+    verify_token: str = field(repr=False)
 
 
 def credentials_of(settings: Settings) -> Credentials:

@@ -267,12 +267,10 @@ def split_message(text: str, limit: int = 4096) -> list[str]:
 
 def _split(text: str, limit: int) -> tuple[str, str]:
     """Split off the first part; a fence that fits into the next part goes there whole."""
-    if limit < _SMALLEST:
-        cut = _best_cut(text, limit)
-        return text[:cut].rstrip(), _next_text(text, cut)
-    cut = _best_cut(text, limit - _RESERVE)
+    reopens = limit >= _SMALLEST
+    cut = _best_cut(text, limit - _RESERVE if reopens else limit)
     part, rest = text[:cut].rstrip(), _next_text(text, cut)
-    if part.count(FENCE) % 2 == 0:
+    if not reopens or part.count(FENCE) % 2 == 0:
         return part, rest
     begins, ends = part.rfind(FENCE), text.find(FENCE, cut) + len(FENCE)
     if part[:begins].strip() and (ends - begins <= limit or not part[begins + len(FENCE) :].strip()):
