@@ -23,7 +23,7 @@ from app.i18n import lazy
 from app.mcp.adapter import MAX_NAME, why_unusable
 from app.mcp.approved import pinned
 from app.mcp.definitions import ConnectionLost, Refused, ServerDefinition, Unreachable, Unstartable
-from app.mcp.transports import BROKEN, NOT_SENT, ServerLink, open_remote, run_program
+from app.mcp.transports import NOT_SENT, ServerLink, open_remote, run_program
 from app.messages import JSON, array
 from app.processes.sandbox import Sandbox
 from app.text import Private
@@ -31,7 +31,6 @@ from app.text import Private
 log = structlog.get_logger(__name__)
 
 _DISCOVER_SECONDS = 5.0  # of an address, before the handshake is tried
-_LISTEN_SECONDS = 10.0
 _LISTEN_AGAIN_SECONDS = 30.0
 PAGES = 50
 MAX_TOOLS = 500
@@ -54,38 +53,37 @@ async def connect(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterat
     an address with that, as the revision wants it. To be entered and left by one task, which sets the limit
     of time. Raises Unreachable.
     """
-    opened = AsyncExitStack()
     is_program = bool(definition.command)
     try:
+        connection, opened = await _open(definition, sandbox, newest=not is_program)
+    except Unstartable:
+        raise
+    except Unreachable as first:
         try:
-            connection = await _open(opened, definition, sandbox, newest=not is_program)
-        except Unstartable:
-            raise
-        except Unreachable as first:
-            try:
-                connection = await _open(opened, definition, sandbox, newest=is_program)
-            except Unreachable as second:
-                raise (first if is_program else second) from None  # what the handshake came to tells more
-        listening = asyncio.create_task(connection.listen())
-        opened.callback(listening.cancel)
+            connection, opened = await _open(definition, sandbox, newest=is_program)
+        except Unreachable as second:
+            raise (first if is_program else second) from None  # what the handshake came to tells more
+    listening = asyncio.create_task(connection.listen())
+    try:
         yield connection
     finally:
+        listening.cancel()
         await opened.aclose()  # without the exception, which the SDK's task groups would wrap
 
 
 async def _open(
-    opened: AsyncExitStack, definition: ServerDefinition, sandbox: Sandbox, *, newest: bool
-) -> "Connection":
+    definition: ServerDefinition, sandbox: Sandbox, *, newest: bool
+) -> tuple["Connection", AsyncExitStack]:
     """Greet a server over a link of its own: some answer nothing after a greeting that they do not know.
 
-    Leaves what is to be closed in `opened`. Raises Unreachable; then nothing of the attempt is left.
+    Return the connection and what closes it. Raises Unreachable; then nothing of the attempt is left.
     """
-    attempt = AsyncExitStack()
+    opened = AsyncExitStack()
     try:
         program = run_program(definition, sandbox) if definition.command else None
-        link = await attempt.enter_async_context(program or open_remote(definition))
+        link = await opened.enter_async_context(program or open_remote(definition))
         connection = Connection(definition, link)
-        session = await attempt.enter_async_context(connection.session)
+        session = await opened.enter_async_context(connection.session)
         try:
             async with asyncio.timeout(_DISCOVER_SECONDS if newest and not program else None):
                 await (session.discover() if newest else session.initialize())
@@ -96,10 +94,9 @@ async def _open(
             raise Unreachable(await link.end_reason() or why) from error
     except BaseException:
         with suppress(Unreachable):
-            await attempt.aclose()
+            await opened.aclose()
         raise
-    opened.push_async_exit(attempt)
-    return connection
+    return connection, opened
 
 
 class Connection:
@@ -173,15 +170,13 @@ class Connection:
             return
         while not self.link.ended.is_set():
             try:
-                async with AsyncExitStack() as stack:
-                    async with asyncio.timeout(_LISTEN_SECONDS):
-                        news = await stack.enter_async_context(listen(self.session, tools_list_changed=True))
+                async with listen(self.session, tools_list_changed=True) as news:
                     async for _ in news:
                         self.changed.set()
             except MCPError as error:
                 log.debug("a server tells no news", server=self._server, error=Private(error.message))
                 return
-            except (SubscriptionLost, TimeoutError):
+            except SubscriptionLost:
                 pass  # tried again below
             await asyncio.sleep(_LISTEN_AGAIN_SECONDS)
             self.changed.set()  # what happened meanwhile was not told
@@ -197,7 +192,7 @@ class Connection:
         except MCPError as error:
             if error.code == NOT_SENT:
                 raise ConnectionLost(error.message, sent=False) from error
-            if error.code in (types.CONNECTION_CLOSED, BROKEN) or self.link.ended.is_set():
+            if error.code == types.CONNECTION_CLOSED or self.link.ended.is_set():
                 raise ConnectionLost(error.message, sent=True) from error
             raise Refused(error.code, error.message) from error
 

@@ -19,7 +19,7 @@ import structlog
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import CONNECTION_CLOSED, jsonrpc_message_adapter
 
 from app import __version__
 from app.http.address import PORTS, FetchError
@@ -38,8 +38,7 @@ log = structlog.get_logger(__name__)
 MESSAGE_BYTES = 8 * 1024 * 1024
 MESSAGES_A_SECOND = 500  # taken of one server; each 16 KiB of a message count as another
 _COUNTED_BYTES = 16 * 1024
-# Error codes of our own, among those of JSON-RPC: the request was never sent, the connection broke meanwhile.
-NOT_SENT, BROKEN = -32090, -32091
+NOT_SENT = -32090  # an error code of our own, among those of JSON-RPC: the request was never sent
 
 GRACE_SECONDS = 2.0
 END_SECONDS = 0.5  # in which the output of a program that died ends
@@ -301,7 +300,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return self._not_sent(lazy("nobody takes a connection at its address"))
         except httpx2.TransportError as error:
             return self._error(
-                BROKEN, lazy("the connection broke: {error}", error=str(error) or type(error).__name__)
+                lazy("the connection broke: {error}", error=str(error) or type(error).__name__)
             )
 
     async def aclose(self) -> None:
@@ -326,7 +325,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 self.link.fault = lazy("{fact}: {reason}", fact=NEEDS_SIGN_IN, reason=self.link.fault)
         if response.headers.get("Content-Encoding", "identity") != "identity":
             await response.aclose()
-            return self._error(BROKEN, lazy("it compresses its answers although nobody asked for it"))
+            return self._error(lazy("it compresses its answers although nobody asked for it"))
         is_endless = response.headers.get("Content-Type", "").startswith("text/event-stream")
         body = cast("httpx2.AsyncByteStream", response.stream)
         response.stream = _LimitedBody(body, self._rate, None if is_endless else MESSAGE_BYTES)
@@ -335,9 +334,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def _not_sent(self, text: str) -> httpx2.Response:
         """Answer a request that certainly had no effect; a new connection has to be made."""
         self.link.end()
-        return self._error(NOT_SENT, text)
+        return self._error(text, NOT_SENT)
 
-    def _error(self, code: int, text: str) -> httpx2.Response:
+    def _error(self, text: str, code: int = CONNECTION_CLOSED) -> httpx2.Response:
         """Answer as a server with an error would, so that the SDK fails this request alone."""
         self.link.fault = text
         error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
