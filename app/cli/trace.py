@@ -4,8 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -30,11 +29,6 @@ commands = group()
 audit_commands = group(help="Who did what: a chain of rows.")
 commands.add_typer(audit_commands, name="audit")
 
-EXPLAINED = """\
-SCORE (0 to 1) and COVERS (the share of telling words that it knows) are for the text that it fits
-best, less what better tools answer too.
-All of it by the words of the message alone: in a conversation the model's categories and phrases
-and the tools that it had count too (recado trace TURN)."""
 MATCHES_SHOWN = 10
 
 
@@ -75,34 +69,23 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
     if len(tools) <= most:
         counted += f"; all of them, since MAX_TOOLS_PER_CALL is {most}"
     show(counted)
-    show(_reasons_table(list(map(asdict, choice.reasons)), tools))
+    head, reasons = ("TOOL", "CATEGORY", "SCORE", "COVERS", "WHY", "BEST FOR"), []
+    for one in choice.reasons:
+        fits, phrase = ("-", "-"), "-"
+        if one.score > 0:
+            fits, phrase = (f"{one.score:.2f}", f"{one.coverage:.0%}"), one.phrase or "the message"
+        reasons.append((one.name, tools.get(one.name, "-"), *fits, one.why, phrase))
+    show(table(head, reasons))
     hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=MATCHES_SHOWN)
     if hits:
         rows = [(hit.id, tools[hit.id], f"{hit.score:.2f}", f"{hit.coverage:.0%}") for hit in hits]
         show("\nMatched, but not offered:\n" + table(("TOOL", "CATEGORY", "SCORE", "COVERS"), rows))
-    show(f"\n{EXPLAINED}")
 
 
 def _abilities(settings: Settings) -> ToolCatalog:
     abilities = ToolCatalog(read_skills(settings), ToolRegistry(), skill_environment())
     asyncio.run(abilities.refresh())
     return abilities
-
-
-def _reasons_table(reasons: Sequence[Mapping[str, JSON]], categories: Mapping[str, str] | None = None) -> str:
-    """Return a table of the tools in their order, with their categories where known."""
-    head, rows = ["TOOL", "SCORE", "COVERS", "WHY", "BEST FOR"], []
-    for one in reasons:
-        score, covers, phrase = "-", "-", "-"
-        if one["score"] > 0:
-            score, covers = f"{one['score']:.2f}", f"{one['coverage']:.0%}"
-            phrase = one["phrase"] or "the message"
-        rows.append([one["name"], score, covers, one["why"], phrase])
-    if categories is not None:
-        head.insert(1, "CATEGORY")
-        for row in rows:
-            row.insert(1, categories.get(row[0], "-"))
-    return table(head, rows)
 
 
 @commands.command()
@@ -130,12 +113,7 @@ def _turn_text(settings: Settings, turn: str) -> str:
         raise RecadoError(f"there is no turn {turn!r}; {program()} trace lists the last ones")
     lines = [f"Journal of {turn}"]
     for row in found.journal:
-        payload, reasons = row["payload"], []
-        if isinstance(payload, dict) and payload.get("reasons"):
-            reasons = _reasons_table(payload["reasons"]).splitlines()
-            payload = {key: value for key, value in payload.items() if key not in ("reasons", "tools")}
-        lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(payload)}")
-        lines += [f"    {line}" for line in reasons]
+        lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(row['payload'])}")
     for call in found.calls:
         lines += ["", _call_line(call, settings), *map(_part, call.prompt)]
     return "\n".join(lines)
