@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import structlog
 
@@ -20,7 +20,7 @@ from app.store.migrations import UNFINISHED
 from app.store.sqlite import FilesGoneError, SQLite
 
 if TYPE_CHECKING:
-    from app.store.postgres import Heartbeat
+    from app.store.postgres import Heartbeat, Postgres
 
 T = TypeVar("T")
 
@@ -32,6 +32,7 @@ STANDSTILL_SECONDS = 2.0  # of a commit, after which others' writes may have wai
 
 
 Location = Path | str  # an SQLite file, or the address of a PostgreSQL database
+Engine: TypeAlias = "SQLite | Postgres"
 
 
 class Row(Protocol):
@@ -61,29 +62,6 @@ class Connection(Protocol):
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor: ...
     def executemany(self, sql: str, parameters: Any, /) -> object: ...
     def close(self) -> None: ...
-
-
-class Engine(Protocol):
-    """A kind of database."""
-
-    errors: type[Exception]  # of its library
-    worker: int | None  # this process among the workers; once its row is gone, nothing is written
-    is_first: bool  # no other process used the database when it was prepared
-
-    def exists(self) -> bool: ...
-    def prepare(self) -> None: ...  # takes the lock or raises StoreLockedError, then migrates
-    async def open_readers(self) -> None: ...
-    async def close_readers(self) -> None: ...
-    def unlock(self) -> None: ...
-    def connect(self) -> Any: ...  # a connection that writes
-    def connect_to_read(self) -> Any: ...  # a connection that reads what is committed now
-    def begin(self, connection: Any) -> None: ...
-    def commit(self, connection: Any) -> None: ...
-    async def all(self, sql: str, parameters: Sequence[Any]) -> Sequence[Row]: ...
-    async def truncate_log(self) -> None: ...  # of deleted rows, or raises StoreError
-    def load(self, connection: Any, table: str, columns: Sequence[str], rows: Sequence[Any]) -> None: ...
-    def last_number(self, connection: Any, table: str, column: str) -> int: ...  # also of a row that is gone
-    def set_last_number(self, connection: Any, table: str, column: str, number: int) -> None: ...
 
 
 def engine_of(location: Location, *, shared: bool = False) -> Engine:
@@ -191,7 +169,7 @@ class Database:
         return time.monotonic() - self._stood_still_at
 
     async def open(self) -> None:
-        """Prepare the database as `Engine.prepare` does, and start the writer."""
+        """Lock the database, bring it up to date and start the writer. Raises StoreError."""
         try:
             self.engine.prepare()
             await self.engine.open_readers()

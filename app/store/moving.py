@@ -39,8 +39,7 @@ def move(source: Location, target: Location, report: Callable[[str], None]) -> N
                 writing.executemany("UPDATE people SET data_bytes = ? WHERE id = ?", counts)
             for table in tables():
                 if table.is_numbered:
-                    number = old.last_number(reading, table.name, table.key[0])
-                    new.set_last_number(writing, table.name, table.key[0], number)
+                    new.number_after(writing, table.name, table.key[0])
         with closing(new.connect_to_read()) as copied:
             _compare(reading, copied, report)
         with _transaction(new, writing):
@@ -59,7 +58,7 @@ def _locked(location: Location) -> Iterator[Engine]:
 
 
 @contextmanager
-def _transaction(engine: Engine, connection: Connection) -> Iterator[None]:
+def _transaction(engine: Engine, connection: Any) -> Iterator[None]:
     """Commit after the block; what raises in it ends the move, and its connection."""
     engine.begin(connection)
     yield
@@ -68,13 +67,11 @@ def _transaction(engine: Engine, connection: Connection) -> Iterator[None]:
 
 def _claim(reading: Connection, engine: Engine, writing: Connection) -> None:
     """Mark the target as that of this move, or find it marked so. Raise StoreError if it holds other rows."""
-    sql = "SELECT version, name, applied_at FROM schema_version ORDER BY version"
-    steps = reading.execute(sql).fetchall()
-    if steps[0]["version"] == UNFINISHED:
+    named = "SELECT name FROM schema_version WHERE version = ?"
+    if exists(reading, named, UNFINISHED):
         raise StoreError("a move into the database that is to be moved was not finished; finish that first")
-    digest = hashlib.sha256(_bytes([tuple(step) for step in steps])).hexdigest()[:16]
-    mark = f"moving from {digest}"  # no other has the same times
-    found = scalar(writing, "SELECT name FROM schema_version WHERE version = ?", UNFINISHED)
+    made_at = scalar(reading, "SELECT applied_at FROM schema_version WHERE version = 1")
+    mark, found = f"moving from {made_at!r}", scalar(writing, named, UNFINISHED)  # no other was made then
     if found not in (None, mark):
         raise StoreError("the target holds a part of another database; name one that is empty")
     filled = [table.name for table in tables() if exists(writing, f"SELECT 1 FROM {table.name} LIMIT 1")]
@@ -89,11 +86,12 @@ def _copy(table: Table, reading: Connection, engine: Engine, writing: Connection
     """Copy the rows behind the last one that is there already; return how many there were."""
     backwards = ", ".join(f"{column} DESC" for column in table.key)
     last = f"SELECT {', '.join(table.key)} FROM {table.name} ORDER BY {backwards} LIMIT 1"
+    row = f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({placeholders(table.columns)})"
     count = 0
     for rows in _batches(reading, table, tuple(writing.execute(last).fetchone() or ())):
         try:
             with _transaction(engine, writing):
-                engine.load(writing, table.name, table.columns, rows)
+                writing.executemany(row, rows)
         except engine.errors as error:
             raise StoreError(
                 f"{table.name} could not be written: {' '.join(str(error).split())}; what was copied so far "
@@ -146,10 +144,7 @@ def _summary(connection: Connection, table: Table) -> tuple[int, str]:
     total = count = 0
     for rows in _batches(connection, table):
         count += len(rows)
-        total += sum(int.from_bytes(hashlib.sha256(_bytes([row])).digest(), "big") for row in rows)
+        # As Python writes them: 1 is not 1.0 there, and a float has its shortest form.
+        hashes = (hashlib.sha256(repr(row).encode()).digest() for row in rows)
+        total += sum(int.from_bytes(hashed, "big") for hashed in hashes)
     return count, f"{total % 2**256:064x}"
-
-
-def _bytes(rows: list[tuple[Any, ...]]) -> bytes:
-    """Return the rows as Python writes them: 1 is not 1.0 there, and a float has its shortest form."""
-    return "".join(f"{row!r}\n" for row in rows).encode()

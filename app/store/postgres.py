@@ -143,13 +143,6 @@ class Session:
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         self._connection.cursor().executemany(_translated(sql), parameters)
 
-    def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Insert many rows by COPY."""
-        sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
-        with self._connection.cursor().copy(sql.encode()) as copy:
-            for row in rows:
-                copy.write_row(row)
-
     def script(self, sql: str) -> None:
         """Run statements without parameters."""
         self._connection.execute(sql.encode())
@@ -159,13 +152,13 @@ class Session:
 
 
 class Postgres:
-    """An `Engine` on a PostgreSQL database, which one process uses, or several if it is `shared`."""
+    """The engine of a PostgreSQL database, which one process uses, or several if it is `shared`."""
 
     errors: type[Exception] = psycopg.Error
 
     def __init__(self, address: str, *, shared: bool = False) -> None:
-        self.worker: int | None = None
-        self.is_first = True
+        self.worker: int | None = None  # this process among the workers; without its row nothing is written
+        self.is_first = True  # no other process used the database when it was prepared
         self._address = address
         self._is_shared = shared
         self._try_lock = f"pg_try_advisory_lock{'_shared' * shared}"
@@ -177,6 +170,7 @@ class Postgres:
             return _has_table(connection, "schema_version")
 
     def prepare(self) -> None:
+        """Take the lock and bring the tables up to date. Raises StoreLockedError if others exclude it."""
         until = time.monotonic() + _ENDED_SECONDS
         while self._prepared is None:
             connection = self._connected()
@@ -301,20 +295,10 @@ class Postgres:
     async def truncate_log(self) -> None:
         """Do nothing: PostgreSQL writes over deleted rows by itself, later."""
 
-    def load(
-        self, connection: Session, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> None:
-        connection.copy(table, columns, rows)
-
-    def last_number(self, connection: Session, table: str, column: str) -> int:
-        given = "pg_sequence_last_value(pg_get_serial_sequence(?, ?)::regclass)"
-        highest = f"SELECT greatest({given}, (SELECT max({column}) FROM {table}))"
-        return int(scalar(connection, highest, table, column) or 0)
-
-    def set_last_number(self, connection: Session, table: str, column: str, number: int) -> None:
-        if number:
-            sql = "SELECT setval(pg_get_serial_sequence(?, ?), ?)"
-            connection.execute(sql, (table, column, number))
+    def number_after(self, connection: Connection, table: str, column: str) -> None:
+        """Have the next row of a table get the number after the highest."""
+        sql = f"SELECT setval(pg_get_serial_sequence(?, ?), max({column})) FROM {table}"
+        connection.execute(sql, (table, column))
 
 
 def seconds_off(asked: float, answered: float) -> float:

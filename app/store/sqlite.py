@@ -26,7 +26,7 @@ class FilesGoneError(StoreError):
 
 
 class SQLite:
-    """An `Engine` on one file.
+    """The engine of a database in one file.
 
     It watches the names of the file, its log and the lock beside them. Someone may tidy up or restore a copy
     under a running server: SQLite would go on writing to files without a name, and all of it would be gone
@@ -50,6 +50,7 @@ class SQLite:
         return self.path.is_file()
 
     def prepare(self) -> None:
+        """Take the lock and bring the file up to date. Raises StoreLockedError if another process has it."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._take_lock()
         with closing(_connect(self.path)) as connection:
@@ -140,20 +141,8 @@ class SQLite:
                 raise StoreError(f"{self.path}-wal is still being read: it is emptied when nobody does")
             await asyncio.sleep(0.1)
 
-    def load(
-        self, connection: sqlite3.Connection, table: str, columns: Sequence[str], rows: Sequence[Any]
-    ) -> None:
-        values = ", ".join("?" * len(columns))
-        connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})", rows)
-
-    def last_number(self, connection: sqlite3.Connection, table: str, column: str) -> int:
-        sql = f"SELECT max(number) FROM (SELECT max({column}) AS number FROM {table}"
-        sql += " UNION ALL SELECT seq FROM sqlite_sequence WHERE name = ?)"
-        return int(connection.execute(sql, (table,)).fetchone()[0] or 0)
-
-    def set_last_number(self, connection: sqlite3.Connection, table: str, column: str, number: int) -> None:
-        connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-        connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, number))
+    def number_after(self, connection: object, table: str, column: str) -> None:
+        """Do nothing: SQLite counts on from the highest number by itself."""
 
 
 def _run_script(connection: sqlite3.Connection, sql: str) -> None:
