@@ -37,7 +37,7 @@ from app.security import AdminToken
 from app.settings import Settings, skill_environment
 from app.skills import build_skills
 from app.skills.model_tools import ScriptRunner
-from app.store import alerts, audit, build_store, limits, people, turn_state, turns
+from app.store import audit, build_store, limits, people, turn_state, turns
 from app.store.disk_space import MEGABYTE
 from app.store.limits import read_rates
 from app.store.personal_data import ErasedPerson
@@ -233,7 +233,6 @@ class Assistant:
         if self.jobs is not None and self._runs_turns:
             await self.jobs.register(alone=self.settings.role == "all")
         await self.access.open()
-        await self.store.tx(lambda conn: alerts.enter_realm(conn, self.realm, time.time()))
         try:
             await asyncio.to_thread(self.admin_token.value)
         except (OSError, ValueError) as error:

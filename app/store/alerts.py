@@ -6,10 +6,8 @@ import orjson
 
 from app.i18n import from_json, to_json
 from app.messages import JSON
-from app.people import Realm
-from app.store.database import Connection, insert, keep_meta, meta, update
+from app.store.database import Connection, insert, update
 
-ABOUT_SENDING = ("send:", "undelivered:")
 ABOUT_SKILLS = "skill:"
 ABOUT_SERVERS = "server:"
 LONGEST_TEXT = 1000
@@ -51,14 +49,6 @@ def open_alerts(conn: Connection) -> list[Alert]:
         Alert(code, from_json(orjson.loads(said)) if said else text, times, at)
         for code, text, said, times, at in rows
     ]
-
-
-def enter_realm(conn: Connection, realm: Realm, now: float) -> None:
-    """Note the realm of this start; if the last start was in another, close the alerts about its sends."""
-    if meta(conn, "realm") not in (None, realm):
-        for prefix in ABOUT_SENDING:
-            close_alerts(conn, prefix, now)
-    keep_meta(conn, "realm", realm)
 
 
 def add_dead_letter(

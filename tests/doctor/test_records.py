@@ -64,24 +64,17 @@ async def test_who_goes_by_no_name_any_more_can_be_erased_and_not_be_let_in(conn
     assert [cure.partition("recado ")[2] for cure in frozen()] == [f"erase {left[0]['id']}"]
 
 
-async def test_what_the_simulator_refused_is_nothing_of_whatsapp(settings, database):
+async def test_what_was_not_sent_has_its_cure(settings, database):
     now = time.time()
 
     def begin(conn: Connection) -> None:
-        alerts.enter_realm(conn, "simulator", now)
         alerts.raise_alert(conn, "undelivered:131026", "WhatsApp could not deliver a message: 131026", now)
         alerts.raise_alert(conn, "send:190", send_alert(Refused("hold", 190, "190")), now)
-        alerts.raise_alert(conn, "turn", "a turn was ended", now)
-        alerts.enter_realm(conn, "simulator", now)
 
     await database.tx(begin)
     cures = {finding.fact: finding.cure for finding in _sync(found, settings(), "alert")}
     assert "current WhatsApp" in cures["WhatsApp could not deliver a message: 131026"]
     assert "set a new WHATSAPP_ACCESS_TOKEN" in cures["sending failed with 190"]
-
-    await database.tx(lambda conn: alerts.enter_realm(conn, "whatsapp", now))
-    opened = await database.tx(alerts.open_alerts)
-    assert [alert.code for alert in opened] == ["turn"]
 
 
 def _sync(look: Callable[[Settings, str], list[Finding]], settings: Settings, part: str) -> list[Finding]:
@@ -96,7 +89,7 @@ def _sync(look: Callable[[Settings, str], list[Finding]], settings: Settings, pa
 @pytest.mark.parametrize(
     ("content", "cure"),
     [
-        (b"this is no database, but a text of some length that pretends to be one" * 20, "restore a backup"),
+        (b"this is no database, but a text of some length that pretends to be one" * 20, "restore a copy"),
         ("CREATE TABLE orders (id INTEGER)", "DATABASE_URL"),
         (
             "CREATE TABLE schema_version (version INTEGER, name TEXT, applied_at REAL);"
