@@ -20,7 +20,8 @@ from app.routing import Intent
 from app.routing.tool_catalog import SEARCH_TOOLS, ToolCatalog
 from app.settings import Settings, skill_environment
 from app.store import audit, journal, limits
-from app.store.journal import CallTrace, TurnLine
+from app.store.database import Row
+from app.store.journal import CallTrace
 from app.text import visible
 from app.tools import ToolRegistry
 from app.tools.source import prompt_list
@@ -94,15 +95,12 @@ def trace(turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's i
 
     With TURN: its journal, and each model call with its whole prompt and cost.
     """
-    settings, rows = command_settings(), []
+    settings = command_settings()
     if turn:
         show(_turn_text(settings, turn))
         return
-    found: list[TurnLine] = read_records(settings.database, journal.recent_turns, none=[])
-    for one in found:
-        tokens = (one.prompt_tokens, one.cached_tokens, one.completion_tokens)
-        about = (one.id, moment(one.created_at), one.person, one.outcome, one.attempts)
-        rows.append((*about, *tokens, f"{one.seconds:.1f}"))
+    found: list[Row] = read_records(settings.database, journal.recent_turns, none=[])
+    rows = [(id, moment(at), *about, f"{seconds:.1f}") for id, at, *about, seconds in found]
     head = ("TURN", "WHEN", "PERSON", "OUTCOME", "TRIES", "PROMPT", "CACHED", "ANSWER", "SECONDS")
     show_table(head, rows, "There were no turns yet.")
 

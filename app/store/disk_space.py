@@ -18,12 +18,9 @@ Kind = Literal["traces", "data"]
 
 # below this share of the space that should be free, the kind is refused
 _SHARES: Final[dict[Kind, float]] = {"traces": 1.0, "data": 0.4}
-_FACTS: Final[dict[Kind, tuple[str, str]]] = {  # below the limit, and above it again
-    "traces": (lazy("traces and media are not kept"), "traces and media are kept"),
-    "data": (
-        lazy("notes and other data of skills, and files, are refused"),
-        "notes and other data of skills, and files, are taken",
-    ),
+_REFUSED: Final[dict[Kind, str]] = {
+    "traces": lazy("traces and media are not kept"),
+    "data": lazy("notes and other data of skills, and files, are refused"),
 }
 _HYSTERESIS = 1.1  # of a limit: free space that hovers around it does not raise an alert at every sweep
 
@@ -62,12 +59,11 @@ def update_alerts(conn: Connection, free: int, least: int, now: float) -> list[s
     changes: list[str] = []
     for kind, share in _SHARES.items():
         limit, kept = least * share, is_kept(conn, kind)
-        short, enough = _FACTS[kind]
         if kept and free < limit:
-            fact = lazy("only {n} MB are free on the disk: {fact}", n=free // MEGABYTE, fact=short)
+            fact = lazy("only {n} MB are free on the disk: {fact}", n=free // MEGABYTE, fact=_REFUSED[kind])
             alerts.raise_alert(conn, f"space:{kind}", fact, now)
             changes.append(fact)
         elif not kept and free >= limit * _HYSTERESIS:
             alerts.close_alerts(conn, f"space:{kind}", now)
-            changes.append(f"{free // MEGABYTE} MB are free on the disk again: {enough}")
+            changes.append(f"{free // MEGABYTE} MB are free on the disk: {kind} are kept again")
     return changes

@@ -14,7 +14,7 @@ from app.i18n import lazy
 from app.messages import JSON
 from app.people import Conversation
 from app.store import disk_space, limits
-from app.store.database import Connection, delete, insert, read_row, scalar
+from app.store.database import Connection, Row, delete, insert, read_row, scalar
 
 PART_CHARACTERS = 256 * 1024  # of a longer part of a prompt its beginning and its length are kept
 ADMIN_CALL = "mcp"  # outcome of a turn that is one call of the administrator's, and no conversation
@@ -50,21 +50,6 @@ class ModelCall:
     seconds: float
     at: float
     catalog: str = ""  # hash of the catalogue that tools or categories were chosen from
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLine:
-    """A turn in a list."""
-
-    id: str
-    person: str
-    outcome: str
-    attempts: int
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int
-    seconds: float
-    created_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,16 +261,15 @@ def _tool_step(rows: Mapping[str, JSON], call: str, name: str, now: float) -> li
     return [Step("tool", name, intent["at"] if intent is not None else end, end, f"tool:{call}", ok)]
 
 
-def recent_turns(conn: Connection, limit: int = 20) -> list[TurnLine]:
-    """Return the newest turns first."""
-    rows = conn.execute(
-        "SELECT t.id, t.attempts, t.prompt_tokens, t.completion_tokens, t.cached_tokens, t.created_at,"
-        " coalesce(nullif(p.name, ''), p.id) AS person, coalesce(nullif(t.outcome, ''), t.state) AS outcome,"
-        " coalesce(t.done_at, t.created_at) - t.created_at AS seconds"
+def recent_turns(conn: Connection, limit: int = 20) -> list[Row]:
+    """Return the newest turns first: id, beginning, person, outcome, attempts, tokens by kind, seconds."""
+    return conn.execute(
+        "SELECT t.id, t.created_at, coalesce(nullif(p.name, ''), p.id),"
+        " coalesce(nullif(t.outcome, ''), t.state), t.attempts, t.prompt_tokens, t.cached_tokens,"
+        " t.completion_tokens, coalesce(t.done_at, t.created_at) - t.created_at"
         " FROM turns t JOIN people p ON p.id = t.person_id ORDER BY t.created_at DESC LIMIT ?",
         (limit,),
-    )
-    return [TurnLine(**row) for row in rows]
+    ).fetchall()
 
 
 def turn_trace(conn: Connection, turn: str) -> TurnTrace:
