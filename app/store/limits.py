@@ -132,12 +132,6 @@ def hold_back(conn: Connection, conversation: str, reason: str, until: float) ->
     update(conn, "inbox", waits, conversation, due_at=until, waits_for=reason)
 
 
-def refuse(conn: Connection, conversation: str, now: float) -> bool:
-    """Close the messages of a conversation that wait for no limit; return whether there were any."""
-    waits = f"conversation_id = ? AND waits_for = '' AND {UNCLAIMED}"
-    return bool(update(conn, "inbox", waits, conversation, done_at=now))
-
-
 def waiting_kinds(conn: Connection, conversation: str, now: float) -> set[str]:
     """Return the kinds of the messages that wait for a new turn of ours; none while a turn is open."""
     is_open = f"SELECT 1 FROM turns WHERE conversation_id = ? AND {RUNNABLE}"
@@ -154,30 +148,24 @@ def count_queued(conn: Connection) -> int:
     return queued + int(scalar(conn, f"SELECT count(*) FROM turns WHERE {RUNNABLE}"))
 
 
-def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int, int]:
-    """Return the tokens of what a guest wrote, those that their next turn needs, and those of open turns.
+def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int]:
+    """Return the tokens that a guest's next turn needs, and those that the open turns do.
 
-    A turn alone is thought to cost as much as the last turns on average, beside others as much as the
-    costliest of them; both times with what was written for it.
+    Each is thought to cost as much as the costliest of the last turns, and what was written for it.
     """
-    last = conn.execute(
-        "SELECT avg(tokens) AS average, max(tokens) AS costliest FROM (SELECT prompt_tokens"
-        " + completion_tokens AS tokens FROM turns WHERE traced = 1 AND done_at IS NOT NULL"
-        " ORDER BY done_at DESC LIMIT ?) AS last",
-        (LAST_TURNS,),
-    ).fetchone()
-    size = (
-        "SELECT sum(length(m.text) + length(m.payload)) FROM inbox JOIN messages m ON m.id = inbox.message_id"
+    ended = "FROM turns WHERE traced = 1 AND done_at IS NOT NULL ORDER BY done_at DESC LIMIT ?"
+    last = f"SELECT prompt_tokens + completion_tokens AS tokens {ended}"
+    each = int(scalar(conn, f"SELECT max(tokens) FROM ({last}) AS last", LAST_TURNS) or TOKENS_OF_A_TURN)
+    size = "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM"
+    waiting = (
+        f"inbox JOIN messages m ON m.id = inbox.message_id WHERE inbox.conversation_id = ? AND {UNCLAIMED}"
     )
-    waiting = scalar(conn, f"{size} WHERE inbox.conversation_id = ? AND {UNCLAIMED}", conversation)
-    taken_up = conn.execute(
-        "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM turns"
-        f" LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in' WHERE {RUNNABLE}"
-        " GROUP BY turns.id"
-    ).fetchall()
-    each = int(last["costliest" if taken_up else "average"] or TOKENS_OF_A_TURN)
-    own = _tokens_of(waiting)
-    return own, own + each, sum(each + _tokens_of(row["characters"]) for row in taken_up)
+    open_turns = conn.execute(
+        f"{size} turns LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in'"
+        f" WHERE {RUNNABLE} GROUP BY turns.id"
+    )
+    promised = sum(each + _tokens_of(row["characters"]) for row in open_turns)
+    return each + _tokens_of(scalar(conn, f"{size} {waiting}", conversation)), promised
 
 
 def _tokens_of(characters: int | None) -> int:

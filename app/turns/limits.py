@@ -82,18 +82,12 @@ class Limits:
         if not (waiting := limits.waiting_kinds(conn, conversation, now)):
             return None, ()
         where = people.conversation_by_id(conn, conversation)
-        person, most = self._person(conn, where.person_id), self._settings.token_limit
+        person = self._person(conn, where.person_id)
         if person.is_owner:
             return None, ()
-        written, needed, promised = 0, 0, 0
-        if most and person.is_guest:
-            written, needed, promised = limits.tokens_needed(conn, conversation)
-        never_fits = limits.reached(most, dict.fromkeys(limits.PERIODS, written), GUESTS_TOKENS)
-        if never_fits and limits.refuse(conn, conversation, now):
-            text = say(person.language, "That is more than I may read. Please send me a shorter message.")
-            source = f"refused:{limits.period_name('hour', now)}:{person.id}"
-            outbox.put_reply(conn, where, source, Draft(text, (Outgoing(text),)), now)
-            return now, (person.id,)
+        needed, promised = 0, 0
+        if self._settings.token_limit and person.is_guest:
+            needed, promised = limits.tokens_needed(conn, conversation)
         found = self._reached(conn, person, now, needed)
         if found is None:
             if person.is_guest:
