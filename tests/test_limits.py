@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-import threading
 import time
 from typing import Any
 
@@ -160,21 +159,13 @@ def test_what_is_too_long_for_the_rest_of_the_limit_waits_or_is_not_heard(busine
 
 
 def test_a_guests_voice_notes_are_heard_only_for_a_turn_they_may_have(business: Any, model: Any) -> None:
-    async def slowly(data: bytes) -> str:
-        await asyncio.to_thread(deleted.wait, 20)
-        return "hello there"
-
-    played, deleted = model(echo), threading.Event()
-    played.hear = slowly
+    played = model(echo)
+    played.hear = lambda data: "hello there"
     other = {"id": "other", "name": "Bia", "phone": "5511955501235", "user_id": "BR.13"}
     server, graph = business(other, GUEST_LIMIT="1/day", TOKEN_LIMIT="90000/day", model=played)
     note = base64.b64encode(canned_clip()).decode()
     voice = {"person": "other", "type": "voice", "data": note, "mime_type": "audio/ogg"}
-    [wamid] = graph.inbound(voice)
-    wait_for(lambda: played.heard, "a note that is being heard")
-    graph.inbound({"person": "other", "type": "revoke", "original": wamid})
-    wait_for(lambda: graph.log()["pending"] == 0, "the deletion to arrive")
-    deleted.set()
+    graph.inbound(voice)
     graph.reply("other")
     graph.inbound(voice)
     wait_for(lambda: waiting(server) == {"guest": 1}, "the next note, which waits")

@@ -293,7 +293,7 @@ def _approval(row: Row) -> Approval:
 def _waiting_messages(conn: Connection, conversation: str, read: Reader) -> list[_Message]:
     """Return the waiting messages, buttons and reactions first."""
     rows = conn.execute(
-        "SELECT inbox.seq, inbox.kind, inbox.person_id AS person, inbox.received_at AS at, m.id, m.wamid,"
+        "SELECT inbox.seq, inbox.kind, inbox.person_id AS person, inbox.received_at AS at,"
         " m.kind AS said_as, m.text, m.payload FROM inbox JOIN messages m ON m.id = inbox.message_id"
         f" JOIN people ON people.id = inbox.person_id AND {MAY_TALK}"
         f" WHERE inbox.conversation_id = ? AND {UNCLAIMED}"
@@ -304,9 +304,7 @@ def _waiting_messages(conn: Connection, conversation: str, read: Reader) -> list
     for row in rows:
         payload, said_as = orjson.loads(row["payload"]), row["said_as"]
         is_said = said_as == "text" or (payload.get("attachment") or {}).get("voice")
-        is_own = said_as == "reaction" or (
-            is_said and in_own_words(said_as, payload) and not _was_taken_back(conn, row)
-        )
+        is_own = said_as == "reaction" or (is_said and in_own_words(said_as, payload))
         message = read_row(
             _Message,
             row,
@@ -317,12 +315,6 @@ def _waiting_messages(conn: Connection, conversation: str, read: Reader) -> list
         )
         found.append(message)
     return found
-
-
-def _was_taken_back(conn: Connection, message: Row) -> bool:
-    sql = "SELECT payload FROM messages WHERE person_id = ? AND id > ? AND kind = 'revoke'"
-    later = conn.execute(sql, (message["person"], message["id"]))
-    return any(orjson.loads(row["payload"]).get("quoted") == message["wamid"] for row in later)
 
 
 def _take_named(conn: Connection, conversation: str, message: _Message, now: float) -> ReplyTaken | None:

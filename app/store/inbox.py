@@ -212,16 +212,12 @@ class _Intake:
                 self._notify(chat, f"contact:{guest.id}:{owner}", draft, "guest")
 
     def _withdraw(self, person: Person, wamid: str) -> bool:
-        """Close a message that the person deleted before a turn took it up; False if it did not wait.
-
-        A guest's file that is being read stays: the turn that it comes to counts against their limits.
-        """
+        """Close a message that the person deleted before a turn took it up; False if it did not wait."""
         waits = (
             f"{UNCLAIMED} AND person_id = ?"
             " AND message_id = (SELECT id FROM messages WHERE wamid = ? AND direction = 'in')"
-            " AND NOT (? = 1 AND message_id IN (SELECT message_id FROM attachments WHERE attempts > 0))"
         )
-        return bool(update(self.conn, "inbox", waits, person.id, wamid, person.is_guest, done_at=self.now))
+        return bool(update(self.conn, "inbox", waits, person.id, wamid, done_at=self.now))
 
     def _offer_undo(self, person: Person, where: Conversation, message: Inbound) -> None:
         """Offer, once for a turn, to undo what was done for a message that the person deleted afterwards."""
