@@ -55,7 +55,7 @@ def add_conversations(site: Site) -> None:
     @router.get("/console/media/{message}")
     async def media(message: Annotated[int, Path(ge=0, le=2**63 - 1)]) -> Response:
         """Give out a file of a message that is still kept: a picture to be shown, all else to be saved."""
-        _, path = await site.store.read(lambda conn: threads.media(conn, message))
+        path = await site.store.read(lambda conn: threads.media(conn, message))
         file = assistant.media.absolute(path)
         if not path or not file.is_file():
             raise HTTPException(404, lazy("this file is not kept any more"))

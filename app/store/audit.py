@@ -1,27 +1,13 @@
 """The audit: who did what, each row chained to the one before by its hash; our own ids stand for people."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 from app.i18n import lazy
-from app.store.database import Connection, insert, read_row, scalar
+from app.store.database import Connection, Row, insert, scalar
 
 COMMAND = "command"
 SHOWN = 100
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """A deed of an actor, and whom or what it was about."""
-
-    seq: int
-    at: float
-    actor: str
-    action: str
-    subject: str
-    before: str
-    hash: str
 
 
 def record(conn: Connection, actor: str, action: str, subject: str, now: float) -> None:
@@ -33,10 +19,10 @@ def record(conn: Connection, actor: str, action: str, subject: str, now: float) 
     insert(conn, "audit", **written, before=before, hash=hashed)
 
 
-def listing(conn: Connection, page: int) -> list[AuditRow]:
+def listing(conn: Connection, page: int) -> list[Row]:
     """Return a page of rows and one more where there are further ones, the newest first."""
     sql = "SELECT * FROM audit ORDER BY seq DESC LIMIT ? OFFSET ?"
-    return [read_row(AuditRow, row) for row in conn.execute(sql, (SHOWN + 1, (page - 1) * SHOWN))]
+    return conn.execute(sql, (SHOWN + 1, (page - 1) * SHOWN)).fetchall()
 
 
 def verify(conn: Connection, known: str = "") -> tuple[str, str]:
@@ -44,17 +30,17 @@ def verify(conn: Connection, known: str = "") -> tuple[str, str]:
 
     `known` is a head that was kept elsewhere: without one, nothing shows that the newest rows were taken out.
     """
-    number, _, hashed = known.partition(":")
+    number, _, kept = known.partition(":")
     before, count = "", 0
-    for count, found in enumerate(conn.execute("SELECT * FROM audit ORDER BY seq"), 1):
-        row = read_row(AuditRow, found)
-        if row.before != before:
-            return "", lazy("a row before number {seq} is missing or was changed", seq=row.seq)
-        if row.hash != _hash(before, row.at, row.actor, row.action, row.subject):
-            return "", lazy("row number {seq} was changed", seq=row.seq)
-        if str(count) == number and row.hash != hashed:
-            return "", lazy("row number {seq} is another than the head that was kept", seq=row.seq)
-        before = row.hash
+    for count, row in enumerate(conn.execute("SELECT * FROM audit ORDER BY seq"), 1):
+        seq, hashed = row["seq"], row["hash"]
+        if row["before"] != before:
+            return "", lazy("a row before number {seq} is missing or was changed", seq=seq)
+        if hashed != _hash(before, row["at"], row["actor"], row["action"], row["subject"]):
+            return "", lazy("row number {seq} was changed", seq=seq)
+        if str(count) == number and hashed != kept:
+            return "", lazy("row number {seq} is another than the head that was kept", seq=seq)
+        before = hashed
     if known and count < int(number):
         return "", lazy("of {n} rows only {left} are left: the newest were taken out", n=number, left=count)
     return f"{count}:{before}", ""

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from app.people import Realm, Role
-from app.store.database import Connection, delete, exists, insert, keep_meta, meta
+from app.store.database import Connection, Row, delete, exists, insert, keep_meta, meta
 
 CODE_SECONDS = 3600
 CODE_TRIES = 5
@@ -29,16 +29,6 @@ class AccessRules:
     guests: bool = False  # everybody else may come in as a guest
     invites: bool = False  # who sends an invitation code comes in
     code_key: bytes = b""  # key of the hashes under which codes are kept
-
-
-@dataclass(frozen=True, slots=True)
-class Invitation:
-    """An invitation that was made; its code itself is not kept."""
-
-    code_hash: str
-    role: Role
-    uses_left: int
-    expires_at: float
 
 
 class HasAccessRules(Protocol):
@@ -98,10 +88,10 @@ def invite(conn: Connection, role: Role, uses: int, until: float) -> str:
     return code
 
 
-def invitations(conn: Connection, now: float) -> list[Invitation]:
-    """Return the invitations that still count."""
-    rows = conn.execute("SELECT * FROM invitations WHERE uses_left > 0 AND expires_at > ?", (now,))
-    return [Invitation(**row) for row in rows]
+def invitations(conn: Connection, now: float) -> list[Row]:
+    """Return the invitations that still count: the hash of their code, role, uses that are left, end."""
+    sql = "SELECT * FROM invitations WHERE uses_left > 0 AND expires_at > ?"
+    return conn.execute(sql, (now,)).fetchall()
 
 
 def withdraw_invitation(conn: Connection, code_hash: str) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from app.store import outbox, people
 from app.store.conditions import SILENT
-from app.store.database import Connection, placeholders, scalar
+from app.store.database import Connection, Row, placeholders, scalar
 from app.text import fold
 
 MOST_CONVERSATIONS = 50
@@ -31,24 +31,6 @@ class ThreadLine:
     text: str
     at: float
     state: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadMessage:
-    """A message of a conversation."""
-
-    id: int
-    turn_id: str | None
-    by: str  # person, assistant, business or schedule (a task or a watch began a turn)
-    kind: str
-    text: str
-    at: float
-    state: str  # of its outbox row, "" for theirs
-    error: str
-    late: bool  # the person had not written for 24 hours
-    ticks: int  # 0 for sent, 1 for arrived, 2 for read
-    media: str  # the path of a file that is kept
-    question: str  # the state of the question that the message asks
 
 
 def newest(
@@ -103,8 +85,13 @@ def waiting(conn: Connection, now: float) -> int:
     return int(scalar(conn, f"SELECT count(*) FROM handovers WHERE {either}", now, now - ASKS_SECONDS))
 
 
-def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
-    """Return the newest messages of a conversation, the oldest first."""
+def thread(conn: Connection, conversation: str) -> list[Row]:
+    """Return the newest messages of a conversation, the oldest first.
+
+    `by`: person, assistant, business or schedule (a task or a watch began a turn). `state` and `error` are of
+    our own; `late`: the person had not written for 24 hours; `ticks`: 1 for arrived, 2 for read. `media` is
+    the path of a file that is kept, `question` the state of what the message asks.
+    """
     rows = conn.execute(
         "SELECT m.id, m.turn_id, m.kind, m.text, m.at, coalesce(o.state, '') AS state,"
         " coalesce(o.error, '') AS error, coalesce(o.code, 0) = ? AS late,"
@@ -121,7 +108,7 @@ def thread(conn: Connection, conversation: str) -> list[ThreadMessage]:
         " WHERE m.conversation_id = ? ORDER BY m.id DESC LIMIT ?",
         (outbox.WINDOW_CLOSED, conversation, MOST_MESSAGES),
     ).fetchall()
-    return [ThreadMessage(**row) for row in reversed(rows)]
+    return rows[::-1]
 
 
 def unknown(conn: Connection, codes: Collection[str], now: float) -> list[ThreadLine]:
@@ -141,12 +128,8 @@ def unknown(conn: Connection, codes: Collection[str], now: float) -> list[Thread
     ]
 
 
-def media(conn: Connection, message: int) -> tuple[str, str]:
-    """Return kind and path of a message's file that is kept, "" for none."""
-    row = conn.execute(
-        "SELECT m.kind, coalesce(nullif(max(o.media), ''), max(a.path), '') FROM messages m"
-        " LEFT JOIN outbox o ON o.message_id = m.id LEFT JOIN attachments a ON a.message_id = m.id"
-        " WHERE m.id = ? GROUP BY m.kind",
-        (message,),
-    ).fetchone()
-    return ("", "") if row is None else (row[0], row[1])
+def media(conn: Connection, message: int) -> str:
+    """Return the path of a message's file that is kept, "" for none."""
+    path = "coalesce(nullif((SELECT max(media) FROM outbox WHERE message_id = m.id), ''), a.path)"
+    joined = "messages m LEFT JOIN attachments a ON a.message_id = m.id"
+    return scalar(conn, f"SELECT {path} FROM {joined} WHERE m.id = ?", message) or ""
