@@ -66,8 +66,6 @@ class Reminders:
 
     async def start(self) -> None:
         """Tell what is due, however long the server was off."""
-        if self._template is not None:
-            await self._store.tx(schedules.release_for_template)
         self._alarm_clock.start()
         self._task = asyncio.create_task(self._run(), name="reminders")
         self.look()

@@ -207,14 +207,7 @@ def _choose_row(
             fail(conn, row["id"], row["code"] or WINDOW_CLOSED, error, now)
         else:
             return row
-    # sends that are on their way, for which an echo waits
-    settles: float | None = scalar(
-        conn,
-        f"SELECT max(due_at) FROM outbox WHERE person_id = ? AND state = 'unknown' AND {UNSENT}"
-        " AND EXISTS (SELECT 1 FROM echoes WHERE echoes.person_id = outbox.person_id)",
-        person,
-    )
-    return settles
+    return None
 
 
 def _next_unsent(conn: Connection, person: str, now: float, sendable: Sequence[Origin] | None) -> Row | None:

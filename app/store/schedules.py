@@ -252,11 +252,6 @@ def follow_clock(conn: Connection, schedule: Schedule, due: float, now: float) -
     update(conn, "schedules", "id = ? AND told_at = ? AND due_at = ?", *unchanged, told_at=now, due_at=due)
 
 
-def release_for_template(conn: Connection) -> None:
-    """Release what a template may bring: all that is held, except what failed before."""
-    update(conn, "schedules", "held_at IS NOT NULL AND resends = 0", held_at=None)
-
-
 def next_due(conn: Connection, now: float) -> float | None:
     """Return the time of the next reminder that is not due yet; None if there is none."""
     at = "CASE WHEN put_off_until > due_at THEN put_off_until ELSE due_at END"
