@@ -16,7 +16,7 @@ from app.memory.summary import Summarizer
 from app.messages import Wakeable
 from app.ops.logs import forget_old
 from app.schedule.alarm import Reminders
-from app.store import Store, approvals, disk_space, inbox, media, outbox, personal_data
+from app.store import Store, approvals, disk_space, inbox, outbox, personal_data
 from app.store.database import Connection
 from app.tasks import end_tasks
 from app.turns.scheduler import TurnScheduler
@@ -112,7 +112,7 @@ class Sweep:
             asked_about = await approvals.open_subjects(self._store.database)
             await asyncio.to_thread(self._due.installs.discard_old, now, asked_about)
             await asyncio.to_thread(forget_old, self._store.disk.folder, now)
-            await media.sweep(self._store.database, self._store.media, now)
+            await asyncio.to_thread(self._store.media.discard_old, now)
             await personal_data.remove_erased_folders(self._store.database, self._store.folders)
         except (OSError, RecadoError) as error:
             log.warning("old files could not be removed", error=str(error))

@@ -1,18 +1,15 @@
 """Files in `DATA_DIR/media/<person>`: those that tools made for people, and those that came with messages.
 
-What a tool made is named by the hash of its content, and kept until a day after it was sent. What came is
-taken up before its message is: `new` → `kept` (its bytes are here) → `read`, or `failed` with a reason. What
-was found in it is written into the message itself, where prompts, answers to questions and the history read
-it.
+What a tool made is named by the hash of its content. All of it goes after two days. What came is taken up
+before its message is: `new` → `kept` (its bytes are here) → `read`, or `failed` with a reason. What was found
+in it is written into the message itself, where prompts, answers to questions and the history read it.
 """
 
-import asyncio
 import hashlib
 import os
 import re
-import shutil
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +23,7 @@ from app.messages import JSON, Attachment, Inbound, MediaFile, MediaKind
 from app.people import Conversation
 from app.security import write_private
 from app.store.conditions import MAY_TALK, UNCLAIMED
-from app.store.database import Connection, Database, exists, insert, placeholders, read_row, scalar, update
+from app.store.database import Connection, exists, insert, placeholders, read_row, scalar, update
 from app.store.disk_space import MEGABYTE, Disk
 from app.store.people import KnownPerson, by_id
 from app.text import visible
@@ -35,8 +32,7 @@ LARGEST = 16 * MEGABYTE  # Meta takes documents of 100 MB; nothing that a tool m
 LARGEST_PICTURE = 5 * MEGABYTE
 LONGEST_NAME = 80
 NAME_BYTES = 200  # a file system takes 255, and a name that is there already gets a number
-KEPT_SECONDS = 24 * 3600.0
-NEW_SECONDS = 60.0  # the person of a folder this young may be newer than the list of people
+KEPT_SECONDS = 48 * 3600.0  # a question may wait for a day, and then a message
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES = frozenset('<>:"|?*')
@@ -144,42 +140,12 @@ class MediaFolder:
         """Return the bytes. Raises OSError."""
         return self.absolute(file.path).read_bytes()
 
-    def discard(self, used: Collection[str], people: Collection[str], now: float) -> None:
-        """Remove old files that are not `used`, and the folders of those not in `people`. Raises OSError."""
-        for folder in [one for one in self._folder.glob("*") if one.is_dir()]:
-            with self._lock:
-                if folder.name not in people and folder.stat().st_mtime < now - NEW_SECONDS:
-                    shutil.rmtree(folder)
-                    continue
-                for path in list(folder.iterdir()):
-                    old = path.stat().st_mtime < now - KEPT_SECONDS
-                    if old and f"{folder.name}/{path.name}" not in used:
-                        path.unlink()
-
-
-async def sweep(store: Database, media: MediaFolder, now: float) -> None:
-    """Remove the files that nobody waits for, and those of people who are gone. Raises OSError."""
-    used, people = await in_use(store, now)
-    await asyncio.to_thread(media.discard, used, people, now)
-
-
-async def in_use(store: Database, now: float) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the paths of files that are still to be sent, and the ids of all people."""
-    # A file waits in the journal of a turn, then in the outbox: they must be read in this order.
-    waiting = await store.all(
-        "SELECT j.payload FROM turns t JOIN journal j ON j.turn_id = t.id"
-        " WHERE t.state <> 'done' AND j.key > 'tool:' AND j.key < 'tool;'"
-    )
-    going = await store.all(
-        "SELECT media FROM outbox WHERE media <> '' AND (due_at IS NOT NULL"
-        " OR coalesce(sent_at, created_at) > ?)"
-        " UNION SELECT path FROM attachments WHERE path <> ''",
-        now - KEPT_SECONDS,
-    )
-    people = await store.all("SELECT id FROM people")
-    results = [orjson.loads(row["payload"]) for row in waiting]
-    kept = {file["path"] for result in results for file in result.get("facts", {}).get("files", ())}
-    return frozenset(kept | {row["media"] for row in going}), frozenset(row["id"] for row in people)
+    def discard_old(self, now: float) -> None:
+        """Remove the files that are older than `KEPT_SECONDS`. Raises OSError."""
+        for path in list(self._folder.glob("*/*")):
+            with self._lock, suppress(FileNotFoundError):
+                if path.stat().st_mtime < now - KEPT_SECONDS:
+                    path.unlink()
 
 
 def describe_file(file: MediaFile) -> str:

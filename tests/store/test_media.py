@@ -78,7 +78,7 @@ def test_a_file_that_is_asked_for_again_while_the_old_ones_go_is_never_lost(tmp_
 
     def sweep() -> None:
         while not stop.is_set():
-            media.discard([], ["person_1"], time.time())
+            media.discard_old(time.time())
 
     thread = threading.Thread(target=sweep)
     thread.start()
