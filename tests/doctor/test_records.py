@@ -89,7 +89,7 @@ def _sync(look: Callable[[Settings, str], list[Finding]], settings: Settings, pa
 @pytest.mark.parametrize(
     ("content", "cure"),
     [
-        (b"this is no database, but a text of some length that pretends to be one" * 20, "restore a copy"),
+        (b"this is no database, but a text of some length that pretends to be one" * 20, "restore a backup"),
         ("CREATE TABLE orders (id INTEGER)", "DATABASE_URL"),
         (
             "CREATE TABLE schema_version (version INTEGER, name TEXT, applied_at REAL);"
