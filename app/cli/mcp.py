@@ -114,9 +114,6 @@ def mcp_add(
     header: Annotated[
         list[str] | None, typer.Option("-H", "--header", metavar="K=V", help="For --url, as -e.")
     ] = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="For --registry: its reading tools run without asking.")
-    ] = False,
     folder: Annotated[
         str, typer.Option(metavar="F", help="For --registry: the folder in the workspace that it may use.")
     ] = "",
@@ -136,17 +133,16 @@ def mcp_add(
     ways = [bool(registry), bool(url), json_file is not None, bool(command)]
     if sum(ways) != 1:
         raise typer.BadParameter("give one of --registry ID, --url URL, --json FILE and -- COMMAND")
-    for_registry = trust or yes or folder or values or no_network
+    for_registry = yes or folder or values or no_network
     if (env and not command) or (header and not url) or (for_registry and not registry):
         raise typer.BadParameter(
-            "-e goes with -- COMMAND, -H with --url; --trust, --folder, --set, --no-network and --yes with "
-            "--registry"
+            "-e goes with -- COMMAND, -H with --url; --folder, --set, --no-network and --yes with --registry"
         )
     settings = command_settings("ERROR")
     if registry:
         given, network = _pairs(values or [], "--set", "VALUE"), False if no_network else None
         wanted = {"name": name, "values": given, "folder": folder, "network": network}
-        asyncio.run(_install(settings, registry, wanted, trusted=trust, asks=not yes))
+        asyncio.run(_install(settings, registry, wanted, asks=not yes))
     elif command:
         variables = _pairs(env or [], "-e")
         _add_entry(settings, name, {"command": command[0], "args": command[1:], "env": variables})
@@ -273,9 +269,7 @@ def mcp_remove(name: ServerName) -> None:
     show(f"Removed {name} from {settings.mcp_config_path}, with its secrets. It is gone at the next message.")
 
 
-async def _install(
-    settings: Settings, registry_id: str, wanted: dict[str, Any], *, trusted: bool, asks: bool
-) -> None:
+async def _install(settings: Settings, registry_id: str, wanted: dict[str, Any], *, asks: bool) -> None:
     """Show what an entry would install, ask, and install it; `wanted` are arguments of `propose`."""
     async with _directory(settings) as directory:
         entry = await directory.get(registry_id)
@@ -299,7 +293,7 @@ async def _install(
     if asks:
         need_yes(text.question, "nothing was installed")
     show("Downloading it and what it needs …")
-    record = await installer.commit(Approval(plan.subject, "shell", trusted))
+    record = await installer.commit(Approval(plan.subject, "shell"))
     show(f"Installed {record.name} {record.version}. It is started at the next message.")
     for variable in definition_of(configuration(settings), record.name).missing:
         show(f"It needs {variable}: {program()} mcp secret {record.name} {variable}")

@@ -131,12 +131,9 @@ def serve(
 
 def check_address(host: str, port: int) -> None:
     """Raise RecadoError if the address cannot be listened at."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in found:
-            with socket.socket(family, kind, protocol) as trial:
-                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                trial.bind(address)
+        socket.create_server((host, port), family=family).close()
     except OSError as error:
         raise RecadoError(
             f"cannot listen at {host} port {port}: {error.strerror}; stop what listens there, or choose "

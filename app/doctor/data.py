@@ -203,17 +203,16 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
     owners = sum(owns(line, settings) for line in lines)
     others = sum(may_talk(line, settings) for line in lines) - owners
     if not owners:
-        nobody = lazy("nobody may talk to it, and nobody owns it yet")
-        fact = lazy("nobody owns this assistant yet") if others else nobody
+        fact = lazy("nobody owns this assistant yet")
         cure = lazy(
             "send the code that Setup of the console shows from your WhatsApp, "
             "or set OWNER_PHONE_NUMBERS, or: {recado} people owner PHONE"
         )
         return warn("people", fact, cure)
-    if not others:
-        cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: {recado} people allow PHONE")
-        return ok("people", lazy("only owners may talk ({n})", n=owners), cure)
-    return ok("people", lazy("{owners} owners and {others} others may talk", owners=owners, others=others))
+    cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: {recado} people allow PHONE")
+    return ok(
+        "people", lazy("{owners} owners and {others} others may talk", owners=owners, others=others), cure
+    )
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:

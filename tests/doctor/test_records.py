@@ -37,7 +37,7 @@ async def test_those_turned_away_are_named_whole_with_the_command(connected, dat
     await database.tx(lambda conn: alerts.raise_alert(conn, "send:190", "the token expired", now))
 
     nobody, turned_away = _sync(found, chosen, "people")
-    assert "nobody may talk" in nobody.fact
+    assert "nobody owns" in nobody.fact
     assert "recado people owner" in nobody.cure
     assert "5215512345678 (Ana" in turned_away.fact
     assert turned_away.cure.endswith("recado people allow 5215512345678")
