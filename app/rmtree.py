@@ -2,63 +2,30 @@
 
 import errno
 import os
-from contextlib import suppress
-from itertools import count
+import subprocess
 from pathlib import Path
 
 PASSES = 5
 
 
 def remove(folder: str) -> None:
-    """Remove a folder, however deep; what cannot be removed stays. Blocks.
+    """Remove a folder by the system's own programs; what cannot be removed stays. Blocks.
 
     Several passes, because a process that is just ending may still write into it.
     """
     for _ in range(PASSES):
-        _empty(folder)
-        try:
-            os.rmdir(folder)
-        except FileNotFoundError:
+        _run("rm", "-rf", "--", folder)
+        if not os.path.lexists(folder):
             return
-        except OSError:
-            continue
+        _run("chmod", "-R", "u+rwx", "--", folder)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
 
 
 def rmtree(folder: Path) -> None:
-    """Remove a folder, if there is one. Raise OSError if something of it stays."""
+    """Remove a folder, if there is one, or what is in its place. Raise OSError if something of it stays."""
     remove(str(folder))
-    if folder.exists():
+    if os.path.lexists(folder):
         raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(folder))
-
-
-def _empty(top: str) -> None:
-    """Empty a folder. Inner folders are first moved up, so that no path grows long."""
-    numbers, waiting = count(), [top]
-    while waiting:
-        folder = waiting.pop()
-        with suppress(OSError):
-            _open_up(folder)
-            for entry in list(os.scandir(folder)):
-                with suppress(OSError):
-                    if not entry.is_dir(follow_symlinks=False):
-                        os.unlink(entry.path)
-                        continue
-                    _open_up(entry.path)  # moving a folder needs write permission in it
-                    moved = f"{top}/.{os.getpid()}-{next(numbers)}"
-                    os.rename(entry.path, moved)
-                    waiting.append(moved)
-        if folder != top:
-            with suppress(OSError):
-                os.rmdir(folder)
-
-
-def _open_up(folder: str) -> None:
-    """Give ourselves access to a folder, but never follow a link that has taken its place."""
-    if not hasattr(os, "O_PATH"):
-        os.chmod(folder, 0o700, follow_symlinks=False)
-        return
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
-    finally:
-        os.close(descriptor)

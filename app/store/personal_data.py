@@ -62,10 +62,7 @@ class PersonFolders:
         faults = []
         for folder in (folder for person in people for folder in self.of(person).values()):
             try:
-                if folder.is_symlink():
-                    folder.unlink()
-                elif folder.exists():
-                    rmtree(folder)  # of any depth: a server may have written there
+                rmtree(folder)  # of any depth: a server may have written there
             except OSError as error:
                 faults.append(f"{folder} could not be removed: {error.strerror or error}")
         if faults:

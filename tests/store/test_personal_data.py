@@ -81,22 +81,16 @@ def test_what_a_server_made_too_deep_for_any_path_goes_with_its_person(folders: 
     assert not media.exists()
 
 
-def test_a_folder_that_stays_is_named_and_keeps_no_other(folders: PersonFolders) -> None:
-    stays, goes = folders.of("person_ana")["workspace"], folders.of("person_beto")["workspace"]
-    goes.mkdir(parents=True)
-    stays.write_text("a file in the place of the folder")
-    with pytest.raises(RecadoError, match="person_ana could not be removed"):
-        folders.remove(["person_ana", "person_beto"])
-    assert not goes.exists()
-
-
 def test_a_link_in_the_place_of_a_folder_goes_and_what_it_leads_to_stays(folders: PersonFolders) -> None:
-    place = folders.of("person_ana")["workspace"]
+    place, media = folders.of("person_ana").values()
     kept = place.parent / "kept"
     kept.mkdir(parents=True)
     place.symlink_to(kept)
+    media.parent.mkdir(parents=True)
+    media.write_text("a file in the place of the folder")
     folders.remove(["person_ana"])
     assert not place.is_symlink()
+    assert not media.exists()
     assert kept.is_dir()
 
 
