@@ -116,7 +116,7 @@ def public_program() -> str:
 def detect_language(text: str, usual: str = "") -> Language | None:
     """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji).
 
-    Another language than the person's `usual` one takes two words that are of no other, or a long one.
+    Another language than the person's `usual` one takes several words, and a lead of two that are of no other.
     """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
@@ -129,31 +129,17 @@ def detect_language(text: str, usual: str = "") -> Language | None:
     unnamed = _NAME.sub(" ", prose)
     for language, pattern in _patterns("signs").items():
         scores[language] += 2 * len(pattern.findall(unnamed))
-    if usual in scores and len(prose.split()) > 1:
-        scores[usual] += 1
     best, second = sorted(LANGUAGES, key=scores.__getitem__, reverse=True)[:2]
     if scores[best] < 2 or scores[best] <= scores[second]:
         return None
-    return best if usual in ("", best) or _is_sure(prose, best) else None
-
-
-def _is_sure(prose: str, language: Language) -> bool:
-    """Tell whether a text holds two words that are only of this language, or a long one."""
-    pattern = _patterns("signs")[language]
-    signs = sum(" " in match or match in "¿¡" for match in {*pattern.findall(prose)})
-    for token in set(prose.casefold().split()):
-        own = [one for one in _WORD.findall(token) if _vocabulary().get(one, frozenset()) == {language}]
-        if any(len(one) >= _UNMISTAKABLE for one in own):
-            return True
-        signs += bool(own or pattern.search(token))
-    return signs >= 2
+    if usual in ("", best):
+        return best
+    return best if " " in prose.strip() and scores[best] >= scores[usual] + 4 else None
 
 
 def _score_word(word: str, scores: dict[Language, int], *, is_name: bool) -> None:
     """Add 2 for a word of one language, 1 for each of two; for an unknown word 1 for its look."""
-    languages = _vocabulary().get(word.casefold()) or _vocabulary().get(
-        _DRAWN_OUT.sub(r"\1", word.casefold())
-    )
+    languages = _vocabulary().get(word.casefold())
     if languages is not None:
         for language in languages:
             scores[language] += 3 - len(languages)
@@ -202,8 +188,6 @@ _TRANSLATES = re.compile(
 )
 _FILE = Path(__file__).parent / "locale" / "words.yaml"
 _LONGEST = 2_000
-_UNMISTAKABLE = 10  # letters of a word that tells by itself
 _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
-_DRAWN_OUT = re.compile(r"(\w)\1+$")  # "heyyy"
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
