@@ -3,8 +3,6 @@
 import gettext
 import os
 import re
-import shlex
-import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
@@ -95,28 +93,19 @@ def from_json(kept: object) -> Any:
 
 @cache
 def program() -> str:
-    """Return the command that runs this program in a shell here: as it was started.
+    """Return the command that runs this program in a shell here.
 
     RECADO_COMMAND says it where the shell is outside, as that of a container's host.
     """
-    started, found = sys.argv[0], shutil.which("recado")
-    usual = "recado"
-    if started.endswith("/app/__main__.py"):
-        usual = f"{shlex.quote(sys.executable)} -m app"
-    elif started.endswith("/recado") and os.path.realpath(started) != os.path.realpath(found or ""):
-        usual = shlex.quote(started.removeprefix(f"{os.getcwd()}/"))
+    started = sys.argv[0].removeprefix(f"{os.getcwd()}/")
+    usual = started if started == ".venv/bin/recado" else "recado"  # as `make run` starts it
     return os.environ.get("RECADO_COMMAND", usual)
-
-
-def public_program() -> str:
-    """Return the command without its path, for pages that strangers may read."""
-    return "recado" if program().lstrip("'").startswith("/") else program()
 
 
 def detect_language(text: str, usual: str = "") -> Language | None:
     """Return the language of a message; None if it cannot be told ("ok", "2+2", a name, an emoji).
 
-    Another language than the person's `usual` one takes several words, and a lead of two that are of no other.
+    Another language than the person's `usual` one takes several words, two of them of no other.
     """
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])

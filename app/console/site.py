@@ -34,7 +34,7 @@ from app.channels.access import shown_address, shown_name
 from app.erasure import Erasure
 from app.errors import RecadoError
 from app.http.limits import bounded_receive
-from app.i18n import LANGUAGES, LazyText, lazy, public_program, said, say, say_plural
+from app.i18n import LANGUAGES, LazyText, lazy, program, said, say, say_plural
 from app.ops import Finding
 from app.schedule.wording import local_text
 from app.security import page_headers, same_token
@@ -102,7 +102,7 @@ class Site:
         self._templates.globals.update(
             say=say,
             say_plural=say_plural,
-            public_program=public_program,
+            program=program,
             shown_name=shown_name,
             shown_address=shown_address,
             static=_ADDRESSES,

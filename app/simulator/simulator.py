@@ -21,7 +21,7 @@ from starlette.datastructures import UploadFile
 from app.channels.whatsapp.credentials import Credentials
 from app.channels.whatsapp.errors import THEN, TITLES, Then
 from app.http.limits import BodyReader
-from app.i18n import public_program
+from app.i18n import program
 from app.messages import JSON
 from app.people import SIMULATED_PEOPLE
 from app.security import bearer_of, is_local, page_headers, same_token
@@ -68,7 +68,7 @@ class SimulatorAccess:
     def require_key(self, request: Request) -> None:
         """Answer 401 to a browser that did not open the link."""
         if not self.has_key(request):
-            raise HTTPException(401, f"open the link that the start printed: {public_program()} simulator")
+            raise HTTPException(401, f"open the link that the start printed: {program()} simulator")
 
     def has_key(self, request: Request) -> bool:
         """Return True if the cookie that the link set is there."""
@@ -116,7 +116,7 @@ def simulator_router(graph: StandInGraph, access: SimulatorAccess) -> APIRouter:
         if access.has_key(request):
             return FileResponse(_STATIC / "page.html", media_type="text/html", headers=_HEADERS)
         locked = (_STATIC / "locked.html").read_text("utf-8")
-        shown = locked.replace("<code>recado", f"<code>{escape(public_program())}")
+        shown = locked.replace("<code>recado", f"<code>{escape(program())}")
         return HTMLResponse(shown, headers=_HEADERS)
 
     @router.get("/simulator/static/{name}")
