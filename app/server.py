@@ -1,7 +1,6 @@
 """Run the web application: uvicorn with our own signals, and server.json for commands."""
 
 import asyncio
-import logging
 import os
 import secrets
 import signal
@@ -65,7 +64,6 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         log.warning("running as root: use an account of its own")
     prctl(PR_SET_DUMPABLE, 0)  # what runs for skills has our user: our memory is not for it
     allow_open_files(CONNECTIONS + 256)
-    logging.getLogger("uvicorn.error").addFilter(_is_worth_a_line)
     app = make_app(settings)
     config = uvicorn.Config(
         app,
@@ -75,6 +73,7 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
         ws="none",
         lifespan="off",  # entered here, so that its faults reach us and its end comes after the intake's
         log_config=None,
+        log_level="error",  # its warnings are of requests: strangers could fill the disk with them
         access_log=False,
         proxy_headers=False,
         server_header=False,
@@ -103,11 +102,6 @@ async def _serve(settings: Settings, make_app: Callable[[Settings], FastAPI]) ->
     if server.deadline is not None and server.changed is not None:
         server.deadline.cancel()  # the process goes on, with other settings
     return server.status, server.changed
-
-
-def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Drop uvicorn's line for requests that are no HTTP: strangers could fill the disk with them."""
-    return record.msg != "Invalid HTTP request received."
 
 
 class _Server(uvicorn.Server):

@@ -18,13 +18,6 @@ import structlog
 from app.text import Private, visible, visible_lines
 
 _Event = MutableMapping[str, Any]
-_NOISY = (  # at DEBUG these would write whole requests, or a line for each step of theirs
-    "procrastinate",
-    *("httpx2", "httpcore2", "httpx", "httpcore", "aiohttp", "openai"),
-    *("aiosqlite", "apscheduler", "asyncio", "uvicorn.access"),
-    *("mcp", "client", "sse_starlette"),  # "client" is of mcp
-    *("markdown_it", "tzlocal"),
-)
 KEPT_LINES = 500
 LONGEST_KEPT = 1000  # characters of a line that is kept in memory
 PRIVATE_FOLDER = "private"
@@ -41,6 +34,7 @@ def configure(level: str, as_json: bool, secrets: Iterable[str], data_dir: Path)
     """
     longest_first = sorted({secret for secret in secrets if len(secret) >= 4}, key=len, reverse=True)
     scrub = partial(_scrub, longest_first)
+    least = logging.getLevelNamesMapping()[level]
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper("iso", utc=True),
@@ -56,7 +50,7 @@ def configure(level: str, as_json: bool, secrets: Iterable[str], data_dir: Path)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level)),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         cache_logger_on_first_use=True,
     )
     handler = _KeepingHandler(sys.stderr)
@@ -68,9 +62,8 @@ def configure(level: str, as_json: bool, secrets: Iterable[str], data_dir: Path)
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
-    for noisy in _NOISY:
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    root.setLevel(max(logging.WARNING, least))  # libraries would write whole requests at DEBUG
+    logging.getLogger("app").setLevel(level)
 
 
 _recent: deque[tuple[int, str]] = deque(maxlen=KEPT_LINES)

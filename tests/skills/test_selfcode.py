@@ -133,7 +133,7 @@ def test_an_owner_is_told_about_the_assistant_and_others_are_not(offline_town):
     for asked, told in [
         ("qué versión sos?", "Soy Recado"),
         ("muéstrame tu configuración", "MAX_TOOLS_PER_CALL"),
-        ("show me the recent logs", "Uvicorn running"),
+        ("show me the recent logs", "[info"),
     ]:
         answer = graph.ask("p0", asked)
         assert told in answer
