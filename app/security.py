@@ -27,7 +27,6 @@ GUESS_SECONDS = 0.5
 MOST_GUESSES = 10
 LOCK_SECONDS = 10.0
 _PORT = re.compile(r":[0-9]{0,5}\Z")
-_DRAFT = re.compile(r"(.+)\.[0-9a-f]{8}\.new")
 
 
 class AdminToken:
@@ -173,12 +172,6 @@ def locked(path: Path) -> Iterator[None]:
                     raise TimeoutError(errno.ETIMEDOUT, "another program holds its lock") from None
                 time.sleep(0.02)
         yield
-
-
-def published_as(path: Path) -> Path:
-    """Return the file that a draft of `write_private` was to become; for any other path, the path itself."""
-    draft = _DRAFT.fullmatch(path.name)
-    return path.with_name(draft[1]) if draft else path
 
 
 def _is_forwarded(request: "Request") -> bool:

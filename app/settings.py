@@ -349,19 +349,13 @@ class Settings(BaseSettings):
 
     @property
     def own_places(self) -> tuple[Path, ...]:
-        """Return what no file tool may touch: the server's data, configuration and code.
-
-        If the data folder is the workspace too, only our own files in it count.
-        """
-        data = self.data_dir
+        """Return what no file tool may touch: the server's data, configuration and code."""
         beside: tuple[Path, ...] = ()
         if isinstance(self.database, Path):
             database = self.database.resolve()  # of a link the files beside it lie there
             beside = tuple(database.with_name(database.name + end) for end in ("", "-wal", "-shm", ".lock"))
-        is_workspace = self.workspace_dir.resolve() == data.resolve()
-        ours = tuple(data / name for name in _OWN_DATA) if is_workspace else (data,)
         code = Path(__file__).parent
-        return (*ours, *beside, self.mcp_config_path, Path(".env"), self.skills_dir, code)
+        return (self.data_dir, *beside, self.mcp_config_path, Path(".env"), self.skills_dir, code)
 
     @property
     def whatsapp_credentials(self) -> dict[str, str]:
@@ -481,13 +475,6 @@ SECRET_VARIABLES = tuple(
     for variable, name in VARIABLES.items()
     if Settings.model_fields[name].annotation is SecretStr
     or name in ("models", "outbound_webhooks", "database_url")
-)
-
-# Written into DATA_DIR beside the database and the workspace.
-_OWN_DATA = (
-    *("admin_token", "server.json", "simulator.json", "simulator.jsonl", "simulator.jsonl.new"),
-    *(".cache", "knowledge", "mcp", "media", "private", "quarantine", "secrets", "skills", "skills-removed"),
-    *("settings.env", "skills.json", "traces", "workers"),
 )
 
 

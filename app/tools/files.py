@@ -14,7 +14,6 @@ from typing import IO, Literal, ParamSpec
 from app.errors import RecadoError
 from app.messages import JSON
 from app.people import Person
-from app.security import published_as
 from app.store.disk_space import MEGABYTE, Disk
 from app.tools.documents import Document, DocumentError, Documents, kind_of
 from app.tools.paths import (
@@ -317,7 +316,7 @@ class Files:
 
     def is_closed(self, real: Path) -> bool:
         """Tell whether a real path is the assistant's own, which no tool opens."""
-        if not self._closed or self._closed.isdisjoint((real, published_as(real), *real.parents)):
+        if not self._closed or self._closed.isdisjoint((real, *real.parents)):
             return False
         return not real.is_relative_to(self._people)
 

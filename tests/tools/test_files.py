@@ -151,7 +151,7 @@ async def test_members_have_a_folder_of_their_own_and_owners_the_whole(root: Pat
 def house(tmp_path: Path) -> Path:
     """A folder in which a server lives."""
     for name in (
-        *(".env", "data/admin_token", "data/admin_token.0a1b2c3d.new", "data/mine.txt"),
+        *(".env", "data/admin_token", "data/mine.txt"),
         *("data/workspace/mine.txt", "skills/x/tools.py", "mine.txt"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -169,8 +169,7 @@ def house(tmp_path: Path) -> Path:
         (".", "way_in/admin_token", False),
         (".", "skills/x/tools.py", False),
         ("data", "admin_token", False),
-        ("data", "admin_token.0a1b2c3d.new", False),
-        ("data", "mine.txt", True),
+        ("data", "mine.txt", False),
         ("data/workspace", "mine.txt", True),
     ],
 )
