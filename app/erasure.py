@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from app.ops.logs import forget_all
 from app.people import Realm
-from app.simulator import history
 from app.simulator.graph import StandInGraph
+from app.simulator.history import HISTORY_FILE
 from app.store import Store, personal_data
 from app.store.personal_data import ErasedPerson
 
@@ -44,7 +44,7 @@ class Erasure:
             if self._phones is not None:
                 self._phones.forget(erased.who.names)
             else:
-                history.forget(self._data_dir, erased.who.names)
+                (self._data_dir / HISTORY_FILE).unlink(missing_ok=True)
         await asyncio.to_thread(forget_all, self._data_dir)
         try:
             await asyncio.to_thread(self._folders.remove, [erased.who.id])

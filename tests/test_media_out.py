@@ -423,7 +423,7 @@ DEATHS = {
 
 @pytest.mark.parametrize("name", DEATHS)
 def test_a_death_at_any_step_loses_no_picture_and_doubles_none(studio, release, name):
-    server, graph = studio(SEND_RECONCILE_SECONDS="2", graph={"longest_pause": 0.2})
+    server, graph = studio(SEND_RECONCILE_SECONDS="2", graph={"retry_pause": 0.2})
     server.stop()
     marks = release / "marks.txt"
     marks.write_text("")

@@ -213,7 +213,7 @@ class Graph:
         self.folder = folder
         self._server = server
         credentials = {"access_token": TOKEN, "phone_number_id": NUMBER, "app_secret": SECRET}
-        quick = {"status_pause": 0, "first_pause": 0.05}
+        quick = {"status_pause": 0, "retry_pause": 0.2}
         self._stand_in = graph_of({**credentials, **quick, **config}, f"{server.url}/webhook")
         self._listener = Listener(control_app(self._stand_in))
         self.port = self._listener.port

@@ -5,7 +5,6 @@ import base64
 import hashlib
 import secrets
 import time
-import zlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +16,11 @@ from app.messages import JSON
 from app.people import SimulatedPerson
 from app.phones import canonical, digits
 from app.simulator.faults import LIMITS, Faults, Refusal, check_message, unknown_object
-from app.simulator.history import KEEP, Feed, History, Message, find_people
+from app.simulator.history import KEEP, Feed, History, Message
 from app.simulator.webhooks import (
     MEDIA_KINDS,
+    RETRY_PAUSE,
     Notice,
-    Pace,
     WebhookPoster,
     inbound_content,
     message_value,
@@ -38,10 +37,6 @@ _LARGEST = 100 * MB  # of a document
 _LIMITS = {kind: most * 1024 for kind, most in LIMITS["file_kilobytes"].items()}
 _UPLOADED = {*_LIMITS, *LIMITS["uploads"]}
 _DOCUMENTS = ("text/plain", "application/")
-_SILENCE = (  # three seconds of Ogg Opus, compressed
-    "c-r$%PY-5bVt|4RN8-S=Kv!NKqp*KLX|YFYVhSUp1!Kc*u!KKIIRmnCMj&mljQ"
-    "tR!7)W_YVtO$fP^2g|IWZ+4u7jn)hzYI(#Cm))h<h6Ipaehu{~JX^8UX+T2-s@"
-)
 
 
 class StandInGraph:
@@ -53,6 +48,7 @@ class StandInGraph:
 
     - `history_path`: a file that keeps what the phones show; what the webhook has not taken is posted again
       after a restart. Files that were sent live in memory only. `keep`: messages of each person.
+    - `status_pause`: seconds before the statuses delivered and read, `retry_pause`: between attempts to post.
     """
 
     def __init__(
@@ -63,7 +59,8 @@ class StandInGraph:
         *,
         history_path: Path | None = None,
         keep: int = KEEP,
-        pace: Pace = Pace(),  # noqa: B008 (frozen)
+        status_pause: float = 0.0,
+        retry_pause: float = RETRY_PAUSE,
     ) -> None:
         self.people = {person.id: person for person in people}
         self.number_id = credentials.phone_number_id
@@ -74,14 +71,12 @@ class StandInGraph:
         self.feed = Feed()
         self.stopping = asyncio.Event()
         self._typing: dict[str, float] = {}
-        self._status_pause = pace.status_pause
-        self._webhooks = WebhookPoster(webhook_url, credentials.app_secret, self.faults, pace)
+        self._status_pause = status_pause
+        self._webhooks = WebhookPoster(webhook_url, credentials.app_secret, self.faults, retry_pause)
 
     async def start(self) -> None:
         """Load the history and begin to post."""
         self.history.load()
-        for stranger in self.history.chats.keys() - self.people.keys():
-            self.history.forget(stranger)
         self._webhooks.start()
         for message in self.history.messages():
             self._announce(self.people[message["person"]], message)
@@ -99,10 +94,11 @@ class StandInGraph:
         return self._webhooks.waiting
 
     def forget(self, names: Collection[str]) -> None:
-        """Empty the phones of these numbers or user ids."""
-        for person in find_people(self.people.values(), names):
-            self.history.forget(person.id)
-            self.feed.publish({"event": "forgotten", "person": person.id})
+        """Empty the phones of these canonical numbers or user ids."""
+        for person in self.people.values():
+            if not {canonical(person.phone), person.user_id}.isdisjoint(names):
+                self.history.forget(person.id)
+                self.feed.publish({"event": "forgotten", "person": person.id})
 
     def set_faults(self, changes: Mapping[str, JSON]) -> None:
         """Switch faults on and off. Raise RecadoError for an unknown name or value."""
@@ -153,13 +149,12 @@ class StandInGraph:
             self._check_sendable(person, kind, body[kind])
         except Refusal as refusal:
             what = {"person": person.id, "code": refusal.code, "details": refusal.details}
-            note = {"event": "refused", "at": time.time(), **what}
             self._typing.pop(person.id, None)
-            self.history.put_refused(note)
-            self.feed.publish(note)  # the person's page shows that a message did not reach them
+            self.feed.publish({"event": "refused", "at": time.time(), **what})  # an open page shows it
             raise
         content, id = body[kind], new_message_id()
-        if kind in MEDIA_KINDS and (stored := self.media.get(content["id"])):
+        if kind in MEDIA_KINDS:
+            stored = self.media.find(content["id"])
             content = {"filename": stored.filename, "mime_type": stored.mime_type, **content}
         self._typing.pop(person.id, None)
         self._keep(
@@ -217,8 +212,8 @@ class StandInGraph:
             silent_for = time.time() - self.history.last_inbound.get(person.id, 0.0)
             if silent_for + self.faults.clock_ahead > WINDOW_SECONDS:
                 raise Refusal(131047, "More than 24 hours have passed since the person last wrote.")
-        if kind in MEDIA_KINDS and self.media.get(block["id"]) is None:
-            raise Refusal(100, f"There is no media with the id {block['id'][:40]!r}.")
+        if kind in MEDIA_KINDS:
+            self.media.find(block["id"])
         if kind == "reaction" and self.history.find(block["message_id"]) is None:
             raise Refusal(131009, "reaction.message_id is not a message of this conversation.")
 
@@ -305,9 +300,6 @@ class MediaShelf:
             raise Refusal(100, f"Param file must be a file with one of the following types: {kinds}.")
         return self.put(data, mime_type, filename)
 
-    def get(self, media_id: str) -> StoredFile | None:
-        return self._files.get(media_id)
-
     def find(self, media_id: str) -> StoredFile:
         """Return a file. Raise Refusal where there is none."""
         if media_id not in self._files:
@@ -321,7 +313,7 @@ class MediaShelf:
 
 def canned_clip() -> bytes:
     """Return a voice note: three seconds of silence as Ogg Opus."""
-    return zlib.decompress(base64.b85decode(_SILENCE))
+    return (Path(__file__).parent / "static" / "sample.ogg").read_bytes()
 
 
 def _bare(mime_type: str) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
@@ -11,13 +11,10 @@ from pathlib import Path
 import orjson
 
 from app.messages import JSON
-from app.people import SIMULATED_PEOPLE, SimulatedPerson
-from app.phones import canonical
 from app.security import write_private
 
 HISTORY_FILE = "simulator.jsonl"  # in the data folder
 KEEP = 500
-_FIELDS = {"id", "person", "by", "type", "content", "quoted", "at", "status", "told"}
 _WAITING = 1000  # events that a page may be behind
 
 log = logging.getLogger(__name__)
@@ -30,7 +27,7 @@ class History:
 
     A message is a dict: `id`, `person`, `by` ("person" or "business"), `type`, `content` (Meta's block),
     `quoted`, `at`, `status`, `told` (webhooks that were answered 200); ours also `outbox_id` and, if it
-    is to fail, `failed` (a code). A send that was refused is a note: `at`, `person`, `code`, `details`.
+    is to fail, `failed` (a code).
     The last `keep` messages of each person survive a restart if there is a path: the file has a line for
     each message and each change of one, of which the last counts; it is written anew at each start.
     """
@@ -41,19 +38,14 @@ class History:
         self._file: BufferedWriter | None = None
         self.chats: dict[str, dict[str, Message]] = defaultdict(dict)  # by person
         self.last_inbound: dict[str, float] = {}
-        self.refused: deque[JSON] = deque(maxlen=keep)
 
     def load(self) -> None:
-        """Read the file, without lines torn by a crash or of another version, and write it anew."""
+        """Read the file, without a line torn by a crash, and write it anew."""
         if self._path is None:
             return
         for line in self._path.read_bytes().splitlines() if self._path.exists() else ():
-            with suppress(orjson.JSONDecodeError, KeyError, TypeError):
-                event = orjson.loads(line)
-                if event["event"] == "message" and event["message"].keys() >= _FIELDS:
-                    self._add(event["message"])
-                elif event["event"] == "refused":
-                    self.refused.append(event)
+            with suppress(orjson.JSONDecodeError, KeyError):
+                self._add(orjson.loads(line)["message"])
         self._rewrite()
 
     def close(self) -> None:
@@ -74,22 +66,23 @@ class History:
 
     def put(self, message: Message) -> None:
         self._add(message)
-        self._write({"event": "message", "message": message})
+        if self._file is None:
+            return
+        try:
+            self._file.write(_line(message))
+            self._file.flush()
+        except OSError as error:
+            log.warning("the simulator's history cannot be written: %s", error)
 
     def put_change(self, message: Message) -> None:
         """Keep what became of a message, unless it is gone by now."""
         if self.find(message["id"]) is not None:
             self.put(message)
 
-    def put_refused(self, note: JSON) -> None:
-        self.refused.append(note)
-        self._write(note)
-
     def forget(self, person: str) -> None:
         """Remove what a person said and was told, in the file too."""
         self.chats.pop(person, None)
         self.last_inbound.pop(person, None)
-        self.refused = deque((note for note in self.refused if note["person"] != person), self._keep)
         self._rewrite()
 
     def _add(self, message: Message) -> None:
@@ -100,26 +93,20 @@ class History:
         if len(chat) > self._keep:
             del chat[next(iter(chat))]
 
-    def _write(self, event: JSON) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.write(orjson.dumps(event) + b"\n")
-            self._file.flush()
-        except OSError as error:
-            log.warning("the simulator's history cannot be written: %s", error)
-
     def _rewrite(self) -> None:
         """Write a line for each message; on a full disk the old file stays."""
         if self._path is None:
             return
         self.close()
-        events = [*({"event": "message", "message": one} for one in self.messages()), *self.refused]
         try:
-            write_private(self._path, b"".join(orjson.dumps(event) + b"\n" for event in events))
+            write_private(self._path, b"".join(map(_line, self.messages())))
             self._file = self._path.open("ab")
         except OSError as error:
             log.warning("the simulator's history cannot be kept: %s", error)
+
+
+def _line(message: Message) -> bytes:
+    return orjson.dumps({"message": message}) + b"\n"
 
 
 class Feed:
@@ -149,19 +136,3 @@ class Feed:
         """End every stream at once."""
         self._closed = True
         self.publish(None)
-
-
-def find_people(people: Iterable[SimulatedPerson], names: Collection[str]) -> list[SimulatedPerson]:
-    """Return the people who have one of these canonical numbers or user ids."""
-    return [one for one in people if not {canonical(one.phone), one.user_id}.isdisjoint(names)]
-
-
-def forget(data_dir: Path, names: Collection[str]) -> None:
-    """Empty the phones of these numbers or user ids, while the simulator does not run."""
-    if not (data_dir / HISTORY_FILE).exists():
-        return
-    history = History(data_dir / HISTORY_FILE)
-    history.load()
-    for person in find_people(SIMULATED_PEOPLE, names):
-        history.forget(person.id)
-    history.close()

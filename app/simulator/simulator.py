@@ -29,7 +29,7 @@ from app.settings import Settings
 from app.simulator.faults import Faults, Refusal, unknown_object
 from app.simulator.graph import MB, StandInGraph
 from app.simulator.history import HISTORY_FILE
-from app.simulator.webhooks import BUSINESS_NUMBER, Pace
+from app.simulator.webhooks import BUSINESS_NUMBER
 
 _COOKIE = "recado_simulator"
 _STATUS_PAUSE = 0.35  # seconds: an eye can follow the ticks
@@ -47,7 +47,11 @@ def build_simulator(settings: Settings, credentials: Credentials) -> "Simulator 
     if not settings.uses_simulator or settings.simulator == "off":
         return None
     access = SimulatorAccess(published=settings.simulator == "on")
-    return Simulator(credentials, f"{settings.own_url}/webhook", settings.data_dir / HISTORY_FILE, access)
+    webhook_url, history = f"{settings.own_url}/webhook", settings.data_dir / HISTORY_FILE
+    graph = StandInGraph(
+        credentials, webhook_url, SIMULATED_PEOPLE, history_path=history, status_pause=_STATUS_PAUSE
+    )
+    return Simulator(graph, access)
 
 
 class SimulatorAccess:
@@ -76,18 +80,10 @@ class SimulatorAccess:
 
 
 class Simulator:
-    """The page at `/simulator` and the Graph API at `/simulator/graph`; `/` leads to the page.
+    """The page at `/simulator` and the Graph API at `/simulator/graph`; `/` leads to the page."""
 
-    `webhook_url` is our own `/webhook`.
-    """
-
-    def __init__(
-        self, credentials: Credentials, webhook_url: str, history_path: Path | None, access: SimulatorAccess
-    ) -> None:
-        pace = Pace(status_pause=_STATUS_PAUSE)
-        self.graph = StandInGraph(
-            credentials, webhook_url, SIMULATED_PEOPLE, history_path=history_path, pace=pace
-        )
+    def __init__(self, graph: StandInGraph, access: SimulatorAccess) -> None:
+        self.graph = graph
         self._access = access
         self.router = simulator_router(self.graph, access)
 
@@ -143,9 +139,7 @@ def _api(graph: StandInGraph) -> APIRouter:
 
     @router.get("/media/{media_id}")
     async def media(media_id: str) -> Response:
-        stored = graph.media.get(media_id)
-        if stored is None:
-            raise HTTPException(404, "Not Found")
+        stored = graph.media.find(media_id)
         headers = {**_HEADERS, "Content-Security-Policy": "default-src 'none'; sandbox"}
         if not stored.mime_type.startswith(_SHOWN_TYPES):
             headers["Content-Disposition"] = "attachment"
@@ -196,7 +190,6 @@ def _snapshot(graph: StandInGraph) -> dict[str, JSON]:
         "typing": graph.typing(),
         "faults": graph.faults.model_dump(),
         "off": Faults().model_dump(),
-        "refused": list(graph.history.refused),
         "errors": {
             kind: {str(code): title for code, title in TITLES.items() if THEN[code] == kind}
             for kind in get_args(Then)

@@ -19,22 +19,11 @@ from app.simulator.faults import Faults, status_error
 from app.tasks import end_tasks
 
 ANSWER_SECONDS = 20.0
+RETRY_PAUSE = 1.0  # seconds between attempts
 MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 BUSINESS_ID, BUSINESS_NUMBER = "100000000000001", "15550100100"
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Seconds: before the statuses delivered and read, and between attempts to post a webhook.
-
-    The pauses between attempts begin at `first_pause` and double up to `longest_pause`.
-    """
-
-    status_pause: float = 0.0
-    first_pause: float = 0.2
-    longest_pause: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +44,11 @@ class Notice:
 class WebhookPoster:
     """Posts signed updates until the answer is 200: an HTTP client, and a task for each lane."""
 
-    def __init__(self, url: str, app_secret: str, faults: Faults, pace: Pace) -> None:
+    def __init__(self, url: str, app_secret: str, faults: Faults, retry_pause: float) -> None:
         self._url = url
         self._secret = app_secret
         self._faults = faults
-        self._pace = pace
+        self._retry_pause = retry_pause
         self._endpoint = Endpoint(url, {"User-Agent": "facebookexternalua"})
         self._posts = False
         self._lanes: dict[str, list[Notice]] = {}
@@ -114,14 +103,13 @@ class WebhookPoster:
 
     async def _deliver(self, notices: list[Notice]) -> None:
         body = orjson.dumps(envelope([notice.value() for notice in notices]))
-        copies, pause = self._faults.duplicate, self._pace.first_pause
+        copies = self._faults.duplicate
         while True:
             answers = await asyncio.gather(*(self._is_taken(body) for _ in range(copies)))
             copies = answers.count(False)
             if not copies:
                 break
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, self._pace.longest_pause)
+            await asyncio.sleep(self._retry_pause)
         for notice in notices:
             notice.taken()
 

@@ -26,7 +26,7 @@ def settings(deaf: bool) -> dict[str, object]:
     """The world a storm is for."""
     return {
         "crowd": PEOPLE,
-        "graph": {"longest_pause": 0.3},
+        "graph": {"retry_pause": 0.3},
         "BURST_QUIET_SECONDS": "0.05",
         "SEND_RECONCILE_SECONDS": "5",
         "SWEEP_SECONDS": "0.2" if deaf else "30",

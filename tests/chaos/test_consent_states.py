@@ -42,7 +42,7 @@ def test_a_death_at_any_state_of_a_question_asks_once_and_runs_once(
     server, graph = make_world(
         start=False,
         model=model(calling(ANA)),
-        graph={"longest_pause": 0.2},
+        graph={"retry_pause": 0.2},
         SKILLS_DIR=str(skills),
         SEND_RECONCILE_SECONDS="1",
     )

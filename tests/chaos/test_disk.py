@@ -16,7 +16,7 @@ from tests.world import Graph, Server, open_work, text_body, wait_for, world
 
 pytestmark = pytest.mark.slow
 
-OPEN_WINDOW = {"window_open": True, "longest_pause": 0.3}
+OPEN_WINDOW = {"window_open": True, "retry_pause": 0.3}
 Fill = Callable[[], None]
 
 

@@ -71,7 +71,7 @@ def test_a_death_while_an_update_moves_leaves_the_old_version_or_the_new_one(
 
 def _server(make_world: Any, model: Any) -> tuple[Any, Any, dict[str, str]]:
     server, graph = make_world(
-        start=False, model=model(obeys), graph={"longest_pause": 0.2}, SEND_RECONCILE_SECONDS="1"
+        start=False, model=model(obeys), graph={"retry_pause": 0.2}, SEND_RECONCILE_SECONDS="1"
     )
     return server, graph, dict(server.env)
 

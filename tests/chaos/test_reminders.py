@@ -24,7 +24,7 @@ def clocked(make_world: Callable[..., tuple[Server, Graph]]) -> Callable[..., An
     def make(**more: str) -> tuple[Server, Graph, Callable[[float], None]]:
         server, graph = make_world(
             start=False,
-            graph={"longest_pause": 0.2},  # a status comes again before the server gives it up
+            graph={"retry_pause": 0.2},  # a status comes again before the server gives it up
             SWEEP_SECONDS="0.3",
             SEND_RECONCILE_SECONDS="2",
             TIMEZONE="America/Mexico_City",

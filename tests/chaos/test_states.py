@@ -87,7 +87,7 @@ def belfry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple]:
     model = ModelServer(play)
     options = {"OPENAI_BASE_URL": model.url, "LLM_MODEL": "stand-in", "PYTHONPATH": str(release)}
     options |= {"SKILLS_DIR": str(release / "skills"), "SEND_RECONCILE_SECONDS": "1"}
-    for server, graph in world(folder, crowd=len(DEATHS), graph={"longest_pause": 0.2}, **options):
+    for server, graph in world(folder, crowd=len(DEATHS), graph={"retry_pause": 0.2}, **options):
         yield server, graph, model, marks
     model.stop()
 

@@ -72,7 +72,7 @@ class Cluster:
             **env,
         }
         self.web = self._member("web")
-        self.graph = Graph(folder, self.web, people=[], crowd=crowd, longest_pause=5)
+        self.graph = Graph(folder, self.web, people=[], crowd=crowd, retry_pause=1)
         self.wire = Wire(self.graph.port, marked=b"biz_opaque_callback_data") if lies else None
         self._env |= connected(self.wire.port if self.wire else self.graph.port)
         self.web.env |= self._env

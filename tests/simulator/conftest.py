@@ -22,7 +22,6 @@ from app.errors import RecadoError
 from app.people import SIMULATED_PEOPLE
 from app.simulator.graph import StandInGraph
 from app.simulator.simulator import SimulatorAccess, simulator_router
-from app.simulator.webhooks import Pace
 from tests.world import until
 
 TOKEN, NUMBER, SECRET = "token-of-the-test", "100200300400500", "secret-of-the-test"
@@ -145,7 +144,7 @@ async def _house(street: Street, **options: Any) -> AsyncIterator[House]:
     path = f"/{next(street.numbers)}"
     base = street.base + path
     credentials = Credentials(TOKEN, NUMBER, SECRET, "")
-    options = {"people": SIMULATED_PEOPLE, "pace": Pace(first_pause=0.01, longest_pause=0.02), **options}
+    options = {"people": SIMULATED_PEOPLE, "retry_pause": 0.01, **options}
     graph = StandInGraph(credentials, f"{base}/webhook", **options)
     async with httpx2.AsyncClient(base_url=base, trust_env=False, verify=False, timeout=10) as client:
         made = House(client, graph)

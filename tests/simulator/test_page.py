@@ -109,7 +109,7 @@ async def test_a_document_sent_from_the_page_is_only_offered_for_saving(house: H
     answer = await house.client.get(f"/simulator/api/media/{document['id']}")
     assert answer.headers["content-disposition"] == "attachment"
     assert "sandbox" in answer.headers["content-security-policy"]
-    assert (await house.client.get("/simulator/api/media/nothing")).status_code == 404
+    assert (await house.client.get("/simulator/api/media/nothing")).status_code == 400
 
 
 async def test_a_write_that_is_too_large_is_refused(house: House) -> None:

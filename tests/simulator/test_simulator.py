@@ -8,6 +8,7 @@ from app.channels.whatsapp.credentials import Credentials, load_credentials
 from app.channels.whatsapp.errors import THEN, TITLES, read_response
 from app.messages import Refused
 from app.simulator.faults import Refusal
+from app.simulator.graph import StandInGraph
 from app.simulator.simulator import Simulator, SimulatorAccess
 
 CREDENTIALS = Credentials("t", "123", "s", "v")
@@ -15,7 +16,8 @@ CREDENTIALS = Credentials("t", "123", "s", "v")
 
 def simulator(folder: Path, *, allowed: bool = True) -> Simulator:
     access = SimulatorAccess(published=allowed)
-    return Simulator(CREDENTIALS, "http://127.0.0.1:9/webhook", folder / "phones.jsonl", access)
+    graph = StandInGraph(CREDENTIALS, "http://127.0.0.1:9/webhook", [], history_path=folder / "phones.jsonl")
+    return Simulator(graph, access)
 
 
 def client_of(simulator: Simulator) -> TestClient:

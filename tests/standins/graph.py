@@ -11,7 +11,7 @@ The Graph API is at `http://127.0.0.1:P/v25.0`. FILE is JSON; `access_token`, `p
      "faults": {…},                    # see app.simulator.faults.Faults
      "test_list": ["525550100001"], "history": "phones.jsonl",
      "window_open": true,              # as if everybody had just written, for bodies posted past the stand-in
-     "status_pause": 0, "first_pause": 0.2, "longest_pause": 5, "keep": 200000}
+     "status_pause": 0, "retry_pause": 1, "keep": 200000}
 
 Control, all JSON:
 
@@ -46,10 +46,9 @@ from app.people import SIMULATED_PEOPLE, SimulatedPerson
 from app.simulator.faults import Refusal
 from app.simulator.graph import StandInGraph
 from app.simulator.simulator import SimulatorAccess, graph_router
-from app.simulator.webhooks import Pace
 
 ACCOUNT = "100000000000003"  # of the business, at Meta
-_PACE = ("status_pause", "first_pause", "longest_pause")
+_PACE = ("status_pause", "retry_pause")
 
 
 def main() -> None:
@@ -106,7 +105,7 @@ def graph_of(config: dict[str, JSON], webhook: str) -> RecordingGraph:
         [*people, *crowd(config.get("crowd", 0))],
         history_path=Path(config["history"]) if config.get("history") else None,
         keep=config.get("keep", 200_000),
-        pace=Pace(**{name: config[name] for name in _PACE if name in config}),
+        **{name: config[name] for name in _PACE if name in config},
     )
     graph.faults.update(config.get("faults", {}))
     if "test_list" in config:

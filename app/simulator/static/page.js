@@ -64,8 +64,8 @@ const HANDLERS = {
   state(event) {
     const wanted = state.current || location.hash.slice(1);
     const isFirst = !state.current;
-    const { people, refused, faults, off, errors } = event;
-    Object.assign(state, { people, refused, faults, off, errors, connected: true });
+    const { people, faults, off, errors } = event;
+    Object.assign(state, { people, faults, off, errors, connected: true });
     state.messages = new Map(event.messages.map((message) => [message.id, message]));
     state.typing = new Map(Object.entries(event.typing).map(([id, seconds]) => [id, Date.now() + seconds * 1000]));
     state.current = event.people.some((each) => each.id === wanted) ? wanted : event.people[0].id;
