@@ -11,8 +11,6 @@ from phonenumbers import PhoneNumber
 
 _NOT_DIGITS = re.compile(r"[^0-9]")
 _MOBILE = {"52": "1", "54": "9"}  # what stood before mobile numbers in Mexico and Argentina
-# a mobile without its ninth digit, which WhatsApp still knows
-_OLD_BRAZILIAN = re.compile(r"55[1-9][0-9][6-9][0-9]{7}")
 # in the Americas, without the country code; with it only small countries have so few digits
 _LONGEST_NATIONAL = 10
 _HOME_ZONES: Mapping[str, str] = yaml.safe_load(
@@ -69,13 +67,12 @@ def without_country_code(number: str, home: str) -> str:
     """
     number = canonical(number)
     written, national = _parsed("+" + number, None), _parsed(number, home)
-    if _OLD_BRAZILIAN.fullmatch(number) or (written and phonenumbers.is_valid_number(written)):
+    if written and phonenumbers.is_valid_number(written):
         return ""
     if national and phonenumbers.is_valid_number(national):
         whole = phonenumbers.format_number(national, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
         return f"put +{national.country_code} before it: {whole}"
-    is_possible = written is not None and phonenumbers.is_possible_number(written)
-    return "" if is_possible and len(number) > _LONGEST_NATIONAL else "write it like +52 55 1234 5678"
+    return "" if len(number) > _LONGEST_NATIONAL else "write it like +52 55 1234 5678"
 
 
 def _parsed(number: str, region: str | None) -> PhoneNumber | None:

@@ -47,8 +47,6 @@ class Limit:
     @classmethod
     def parse(cls, given: object) -> "Limit":
         """Read "30/hour 100/day". Raises ValueError that says how to write it."""
-        if isinstance(given, Limit):
-            return given
         text = str(given)
         found = re.findall(r"(\d{1,12})/(hour|day|month)", text)
         written = text.replace(",", " ").split()
@@ -70,8 +68,6 @@ class MessageBudget:
     @classmethod
     def parse(cls, given: object) -> "MessageBudget":
         """Read "500" or "25 USD". Raises ValueError that says how to write it."""
-        if isinstance(given, MessageBudget):
-            return given
         found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(?: ?([A-Za-z]{3}))?", str(given))
         if found is None or (not found[2] and "." in found[1]):
             raise ValueError(
@@ -180,6 +176,7 @@ class Settings(BaseSettings):
         extra="ignore",
         env_ignore_empty=True,
         allow_inf_nan=False,
+        validate_default=False,
         frozen=True,
     )
 
@@ -305,7 +302,6 @@ class Settings(BaseSettings):
 
         Raise ValueError for a URL of another kind or without a file.
         """
-        prefix = "sqlite:///"
         if self.database_url.startswith("postgres"):
             kind, _, address = self.database_url.partition("://")
             if kind not in ("postgresql", "postgres") or "password=" in address.rpartition("@")[2]:
@@ -316,16 +312,11 @@ class Settings(BaseSettings):
                     "DATABASE_URL: write @, /, % and spaces of its login as %40, %2F, %25 and %20"
                 )
             return self.database_url
-        if not self.database_url.startswith(prefix):
+        kind, _, path = self.database_url.partition(":///")
+        if kind != "sqlite" or path in ("", ":memory:") or path.endswith("/"):
             raise ValueError(
-                f"DATABASE_URL={self.database_url.split('@')[-1]!r}: "
+                f"DATABASE_URL={self.database_url.split('@')[-1]!r} names no file: "
                 "write sqlite:///data/recado.db, or postgresql://USER@HOST/NAME"
-            )
-        path = self.database_url.removeprefix(prefix)
-        if path in ("", ":memory:") or path.endswith("/"):
-            raise ValueError(
-                f"DATABASE_URL={self.database_url!r} names no file, and what is kept must outlive a restart; "
-                "write sqlite:///data/recado.db"
             )
         return _at_home(Path(path))
 

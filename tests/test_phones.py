@@ -21,7 +21,6 @@ def test_a_number_without_its_country_code_gets_it_from_where_the_machine_is() -
         ("2125550001", "US", "put +1 before it: +1 212-555-0001"),
         ("5512345678", "", "write it like +52 55 1234 5678"),
         ("8112345678", "", "write it like"),
-        ("0445512345678", "", "write it like"),
         ("12", "MX", "write it like"),
     ]:
         assert cure in without_country_code(number, home)

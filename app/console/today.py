@@ -13,7 +13,6 @@ from app.errors import RecadoError
 from app.i18n import lazy, say
 from app.installs.sentences import held_back_text
 from app.mcp.approved import hashes
-from app.ops.health import public_reason
 from app.store import alerts, approvals, limits, people, statistics, threads
 from app.store.database import Connection
 from app.tools.plain import loads
@@ -39,7 +38,7 @@ def add_today(site: Site) -> None:
             return {
                 "day": statistics.last_day(conn, now),
                 "used": limits.usage(conn, rates, statistics.day_of(now)[:7]),
-                "alerts": [(public_reason(one.code), one) for one in alerts.open_alerts(conn)],
+                "alerts": alerts.open_alerts(conn),
                 "waiting": threads.waiting(conn, now),
                 "decisions": len(approvals.all_open(conn)),
                 "missing": [name for _, done, name in steps(site.settings, made) if not done],

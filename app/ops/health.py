@@ -139,7 +139,7 @@ class Health:
             )
         except StoreError as error:
             return {"status": "down", "reason": error.told}
-        reasons: list[str] = [public_reason(alert["code"]) for alert in alerts]
+        reasons: list[str] = [_public_reason(alert["code"]) for alert in alerts]
         if self._missing:
             names = ", ".join(self._missing)
             reasons.append(lazy("WhatsApp is not connected: {names} missing", names=names))
@@ -154,25 +154,17 @@ class Health:
         return metrics.render(turns.running)
 
 
-def public_reason(alert: str) -> str:
+def _public_reason(alert: str) -> str:
     """Put an alert's code into words that anybody may read; `recado doctor` has the details."""
-    kind, _, number = alert.partition(":")
+    kind, _, rest = alert.partition(":")
+    if kind == "server":
+        held = lazy("tools of an MCP server wait to be approved")
+        return held if rest.endswith(":held") else lazy("an MCP server does not run")
+    if kind == "space":
+        return lazy("the disk is nearly full")
     if alert == "send:unreachable":
         return lazy("WhatsApp cannot be reached")
-    if kind == "server" and number.endswith(":held"):
-        return lazy("tools of an MCP server wait to be approved")
-    reasons = {
-        "model": MODEL_AWAY,
-        "space": lazy("the disk is nearly full"),
-        "server": lazy("an MCP server does not run"),
-        "send": lazy("sending to WhatsApp fails (error {code})", code=number),
-        "undelivered": lazy("a message did not arrive (error {code})", code=number),
-        "skill": lazy("the skill {name} does not run", name=number.rstrip(":")),
-        "limit": lazy("a limit is used up"),
-        "webhook": lazy("an address takes no events"),
-        "turn": lazy("a message was not answered"),
-    }
-    return reasons.get(kind, lazy("something needs the operator"))
+    return MODEL_AWAY if kind == "model" else lazy("sending to WhatsApp fails (error {code})", code=rest)
 
 
 def health_router(health: Health, metrics: Metrics, turns: TurnScheduler, guard: Guard) -> APIRouter:
