@@ -77,7 +77,6 @@ class StandInGraph:
     async def start(self) -> None:
         """Load the history and begin to post."""
         self.history.load()
-        self._webhooks.start()
         for message in self.history.messages():
             self._announce(self.people[message["person"]], message)
 
@@ -104,7 +103,6 @@ class StandInGraph:
         """Switch faults on and off. Raise RecadoError for an unknown name or value."""
         self.faults.update(changes)
         self.publish_faults()
-        self._webhooks.release()
 
     def publish_faults(self) -> None:
         self.feed.publish({"event": "faults", "faults": self.faults.model_dump()})

@@ -114,7 +114,6 @@ class Feed:
 
     def __init__(self) -> None:
         self._followers: set[asyncio.Queue[JSON]] = set()
-        self._closed = False
 
     def publish(self, event: JSON) -> None:
         for queue in list(self._followers):
@@ -125,8 +124,6 @@ class Feed:
         """Give a queue of what is published from now on; None means that nothing more comes."""
         queue: asyncio.Queue[JSON] = asyncio.Queue()
         self._followers.add(queue)
-        if self._closed:
-            queue.put_nowait(None)
         try:
             yield queue
         finally:
@@ -134,5 +131,4 @@ class Feed:
 
     def close(self) -> None:
         """End every stream at once."""
-        self._closed = True
         self.publish(None)

@@ -20,6 +20,7 @@ from app.tasks import end_tasks
 
 ANSWER_SECONDS = 20.0
 RETRY_PAUSE = 1.0  # seconds between attempts
+HOLD_PAUSE = 0.05  # seconds between two looks at whether statuses are still held
 MEDIA_KINDS = frozenset({"image", "video", "audio", "document", "sticker"})
 BUSINESS_ID, BUSINESS_NUMBER = "100000000000001", "15550100100"
 
@@ -50,50 +51,37 @@ class WebhookPoster:
         self._faults = faults
         self._retry_pause = retry_pause
         self._endpoint = Endpoint(url, {"User-Agent": "facebookexternalua"})
-        self._posts = False
+        self._stopped = False
         self._lanes: dict[str, list[Notice]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._held: list[Notice] = []
 
     @property
     def waiting(self) -> int:
-        """Return how many notices were not yet taken, held ones included."""
-        return sum(map(len, self._lanes.values())) + len(self._held)
-
-    def start(self) -> None:
-        self._posts = True
-        for lane in self._lanes:
-            self._work(lane)
+        """Return how many notices were not yet taken."""
+        return sum(map(len, self._lanes.values()))
 
     async def stop(self) -> None:
         """End the tasks and drop what waits: the history knows what was not taken."""
-        self._posts = False
+        self._stopped = True
         await end_tasks(*self._tasks.values())
         await self._endpoint.close()
 
     def post(self, notice: Notice) -> None:
-        """Queue a notice; before `start()` it waits."""
-        if notice.is_status and self._faults.hold_statuses:
-            self._held.append(notice)
+        """Queue a notice, unless the end has come."""
+        if self._stopped:
             return
         lane = "batch" if self._faults.batch > 1 else notice.lane
         self._lanes.setdefault(lane, []).append(notice)
-        self._work(lane)
-
-    def release(self) -> None:
-        """Queue the statuses that were held, unless they still are to be."""
-        held, self._held = self._held, []
-        for notice in held:
-            self.post(notice)
-
-    def _work(self, lane: str) -> None:
-        if lane not in self._tasks and self._posts:
+        if lane not in self._tasks:
             self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"webhooks {lane}")
 
     async def _run(self, lane: str) -> None:
         queue = self._lanes[lane]
         while queue:
             await asyncio.sleep(queue[0].pause)
+            if queue[0].is_status and self._faults.hold_statuses:
+                await asyncio.sleep(HOLD_PAUSE)
+                continue
             if self._faults.shuffle:
                 random.shuffle(queue)
             notices = queue[: self._faults.batch]
