@@ -107,34 +107,26 @@ def detect_language(text: str, usual: str = "") -> Language | None:
 
     Another language than the person's `usual` one takes several words, two of them of no other.
     """
+    text = text[:_LONGEST]
     if asks := _TRANSLATES.match(text):
         return next(language for language in LANGUAGES if asks[language])
     if usual and set(re.findall(r"[^\W\d_]+", text.casefold())) <= set(word_tables()["loans"].split()):
         return None
-    scores = dict.fromkeys(LANGUAGES, 0)
-    prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])).replace("’", "'")
-    for found in _WORD.finditer(prose):
-        _score_word(found[0], scores, is_name=found.start() > 0 and found[0][0].isupper())
+    scores: dict[str, int] = dict.fromkeys(LANGUAGES, 0)
+    prose = _NOT_PROSE.sub(" ", unicodedata.normalize("NFC", text)).replace("’", "'")
+    for word in _WORD.findall(prose):
+        languages = _vocabulary().get(word.casefold(), ())
+        for language in languages:
+            scores[language] += 3 - len(languages)
     unnamed = _NAME.sub(" ", prose)
-    for language, pattern in _patterns("signs").items():
+    for language, pattern in _signs().items():
         scores[language] += 2 * len(pattern.findall(unnamed))
     best, second = sorted(LANGUAGES, key=scores.__getitem__, reverse=True)[:2]
     if scores[best] < 2 or scores[best] <= scores[second]:
         return None
     if usual in ("", best):
         return best
-    return best if " " in prose.strip() and scores[best] >= scores[usual] + 4 else None
-
-
-def _score_word(word: str, scores: dict[Language, int], *, is_name: bool) -> None:
-    """Add 2 for a word of one language, 1 for each of two; for an unknown word 1 for its look."""
-    languages = _vocabulary().get(word.casefold())
-    if languages is not None:
-        for language in languages:
-            scores[language] += 3 - len(languages)
-    elif not is_name:
-        for language, pattern in _patterns("looks").items():
-            scores[language] += bool(pattern.search(word.casefold()))
+    return best if " " in prose.strip() and scores[best] >= scores.get(usual, 0) + 4 else None
 
 
 @cache
@@ -152,8 +144,8 @@ def word_tables() -> Mapping[str, Any]:
 
 
 @cache
-def _patterns(name: str) -> dict[Language, re.Pattern[str]]:
-    return {language: re.compile(text, re.IGNORECASE) for language, text in word_tables()[name].items()}
+def _signs() -> dict[Language, re.Pattern[str]]:
+    return {language: re.compile(text, re.IGNORECASE) for language, text in word_tables()["signs"].items()}
 
 
 @cache
@@ -176,7 +168,7 @@ _TRANSLATES = re.compile(
     re.IGNORECASE,
 )
 _FILE = Path(__file__).parent / "locale" / "words.yaml"
-_LONGEST = 2_000
+_LONGEST = 500  # characters of a message that are looked at
 _NOT_PROSE = re.compile(r"```.*?```|https?://\S+|\S+@\S+|[@#]\w+|(?<!\S)/\w+", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÂÊÔÃÕÑÇ][^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")

@@ -13,7 +13,7 @@ from app.store.inbox import IntakeRules
 from app.store.outbox import NO_MODEL, OWN_WORDS, Draft
 from app.store.ownership import AccessRules, hash_key, offer_ownership
 from app.text import visible
-from app.turns.profiles import LANGUAGE_CHARACTERS, language_of
+from app.turns.profiles import language_of
 
 LONGEST_NAME = 40  # characters of a stranger's name that owners are shown
 
@@ -155,4 +155,4 @@ def _language(person: Person, message: Inbound) -> str:
     sender = message.sender
     land = country(sender.phone) if sender.phone else sender.user_id[:2]
     usual = language_of(land) if land else person.language
-    return detect_language(message.text[:LANGUAGE_CHARACTERS]) or usual
+    return detect_language(message.text) or usual

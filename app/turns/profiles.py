@@ -13,8 +13,6 @@ from app.store.ownership import HasAccessRules
 from app.store.people import KnownPerson
 from app.tools import ToolContext
 
-LANGUAGE_CHARACTERS = 500
-
 
 class Profiles:
     """Makes the `Person` of a turn from its rows, and fills in what a first message left open."""
@@ -31,11 +29,7 @@ class Profiles:
         """
         row, names = known.row, known.names
         land = row["country"] or _country(names)
-        spoken = (
-            detect_language(said[:LANGUAGE_CHARACTERS], row["language"])
-            or row["language"]
-            or language_of(land)
-        )
+        spoken = detect_language(said, row["language"]) or row["language"] or language_of(land)
         if (land, spoken) != (row["country"], row["language"]):
             people.settle(conn, row["id"], spoken, land)
         person = people.person_of(known, self._access.access_rules(row["realm"]))
