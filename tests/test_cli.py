@@ -92,14 +92,14 @@ def test_the_command_is_named_without_loading_what_its_commands_need() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_hints_name_the_command_as_it_was_started(tmp_path: Path) -> None:
-    started = tmp_path / "bin" / "recado"
-    started.parent.mkdir()
+def test_hints_name_the_command_as_make_run_starts_it(tmp_path: Path) -> None:
+    started = tmp_path / ".venv" / "bin" / "recado"
+    started.parent.mkdir(parents=True)
     started.write_text(f"#!{sys.executable}\nfrom app.cli import main\nmain()\n")
     started.chmod(0o755)
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
     done = subprocess.run([started, "mcp", "list"], capture_output=True, text=True, cwd=tmp_path, env=env)
-    assert "Find one with: bin/recado mcp search WORDS" in done.stdout
+    assert "Find one with: .venv/bin/recado mcp search WORDS" in done.stdout
 
 
 def test_help_names_every_command_and_the_version_is_told(house: House) -> None:
