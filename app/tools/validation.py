@@ -1,7 +1,8 @@
 """Check the arguments of a call, mend what can only mean one thing, and explain what does not fit.
 
-`jsonschema-rs` checks them. A schema may be a stranger's: nothing remote is fetched, patterns run in linear
-time, the alternatives of a check are counted, and one that is malformed is left to the tool.
+`jsonschema-rs` checks them. A schema may be a stranger's, without references then: nothing remote is fetched,
+patterns run in linear time, the alternatives of a check are counted, and one that is malformed is left to the
+tool.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,6 @@ _LONGEST_PROBLEM = 300
 _MOST_STEPS = 50_000  # parts and alternatives that one check may look at
 _LONGEST_MATCHED = 4096  # characters of a text that is matched with a pattern
 _LONGEST_PATTERN = 200
-_DEFINITIONS = ("$defs", "definitions")
 _PATTERNS = jsonschema_rs.RegexOptions(size_limit=128 * 1024, dfa_size_limit=256 * 1024)
 
 
@@ -38,19 +38,14 @@ class ArgumentsCheck:
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         names_all = isinstance(schema.get("properties"), Mapping) and "additionalProperties" not in schema
         self._schema = _usable({**schema, "additionalProperties": False} if names_all else schema)
-        self._definitions = {key: self._schema[key] for key in _DEFINITIONS if key in self._schema}
         self._validators: dict[int, Any] = {}
         self._steps_left = _MOST_STEPS
 
     def __call__(self, args: JSON) -> dict[str, JSON]:
         """Return the checked arguments. Raises InvalidArguments."""
         self._steps_left = _MOST_STEPS
-        try:
-            checked: dict[str, JSON] = self._mend(parse_arguments(args), self._schema)
-            problems = self._problems(checked)
-        except RecursionError:
-            raise InvalidArguments(["the arguments are nested too deeply"]) from None
-        if problems:
+        checked: dict[str, JSON] = self._mend(parse_arguments(args), self._schema)
+        if problems := self._problems(checked):
             raise InvalidArguments(problems)
         return checked
 
@@ -81,9 +76,9 @@ class ArgumentsCheck:
             yield path, _said(error)
 
     def _mend(self, value: JSON, schema: JSON) -> JSON:
-        """Return the value with what can only mean one thing mended.
+        """Return the value with what can only mean one thing mended, where no reference hides what it may be.
 
-        Raises InvalidArguments or RecursionError for one that would take too long to check.
+        Raises InvalidArguments for one that would take too long to check.
         """
         self._step()
         if not isinstance(schema, Mapping):
@@ -94,10 +89,6 @@ class ArgumentsCheck:
             value = _read_as(kinds[0], value)
         if "integer" in kinds and isinstance(value, float) and value.is_integer():
             value = int(value)
-        if "$ref" in schema:
-            value = self._mend(value, self._referenced(schema["$ref"]))
-        for part in schema.get("allOf", ()):
-            value = self._mend(value, part)
         if kinds == ["array"] and value is not None and not isinstance(value, list | tuple):
             items = schema.get("items", True)
             value = [value] if self._fits(self._mend(value, items), items) else value
@@ -144,15 +135,8 @@ class ArgumentsCheck:
 
     def _validator(self, schema: JSON) -> Any:
         if id(schema) not in self._validators:
-            whole = {**self._definitions, **schema} if isinstance(schema, Mapping) else schema
-            self._validators[id(schema)] = _compiled(whole)
+            self._validators[id(schema)] = _compiled(schema)
         return self._validators[id(schema)]
-
-    def _referenced(self, reference: str) -> JSON:
-        found: JSON = self._schema
-        for step in reference.removeprefix("#").strip("/").split("/"):
-            found = found.get(step) if isinstance(found, Mapping) else None
-        return found
 
 
 def is_checkable(pattern: str) -> bool:

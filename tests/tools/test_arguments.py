@@ -29,7 +29,6 @@ SCHEMA: dict[str, Any] = {
         },
         "day": {"type": "string", "pattern": r"^\d{4}-\d{2}$"},
         "node": {"$ref": "#/$defs/node"},
-        "loop": {"$ref": "#/$defs/loop"},
     },
     "required": ["title"],
     "$defs": {
@@ -37,8 +36,6 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             "properties": {"next": {"$ref": "#/$defs/node"}, "n": {"type": "integer"}},
         },
-        "loop": {"$ref": "#/$defs/pool"},
-        "pool": {"$ref": "#/$defs/loop"},
     },
 }
 check = ArgumentsCheck(SCHEMA)
@@ -91,7 +88,6 @@ def test_refused_in_words_that_let_a_model_mend_its_call() -> None:
         ({"either": []}, 'either: [] is not of type "integer" or [] is not of type "string"'),
         ({"day": "May"}, 'day: "May" does not match'),
         ({"node": {"next": {"n": "x"}}}, 'node.next.n: "x" is not of type "integer"'),
-        ({"loop": 1}, "nested too deeply"),
     ]:
         with pytest.raises(InvalidArguments) as caught:
             check({"title": "t", **given})
@@ -147,17 +143,9 @@ def test_hostile_schemas_take_no_time() -> None:
     heavy = {"properties": {name: {"type": "string", "pattern": r"^\w{90}$"} for name in names}}
     cases.append((heavy, dict.fromkeys(names, "!" * 5000)))
     expected.append("taken")
-    for word, leaf in (("anyOf", "no"), ("oneOf", "no"), ("allOf", 1)):
-        child = {word: [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}
-        either = {"type": "object", "properties": {"leaf": {"type": "integer"}, "child": child}}
-        schema = {"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": either, "b": either}}
-        cases += [(schema, {"x": nested({"leaf": leaf}, 40)}), (schema, {"x": nested({"leaf": 1}, 4)})]
-        expected += ["the arguments leave too many alternatives to be checked", "taken"]
+    for word in ("anyOf", "oneOf"):
+        many = {"type": "array", "items": {word: [{"type": "integer", "minimum": n} for n in range(300)]}}
+        cases += [({"properties": {"x": many}}, {"x": [value] * 1000}) for value in ("no", 1000)]
+        expected += ["the arguments leave too many alternatives to be checked"] * 2
     for case, answer, wanted in zip(cases, said(cases), expected, strict=True):
         assert wanted in answer, case
-
-
-def nested(value: object, times: int) -> object:
-    for _ in range(times):
-        value = {"leaf": 1, "child": value}
-    return value
