@@ -5,7 +5,6 @@ models stand where they are used.
 """
 
 import ast
-import functools
 import inspect
 import json
 import re
@@ -101,13 +100,9 @@ class Signature:
 
 def signature_of(fn: Callable[..., object]) -> Signature:
     """Read a live function. Raises TypeError for what has no signature, ValueError for a generator."""
-    called = (fn, getattr(fn, "__call__", None))  # noqa: B004 - an object with a __call__
-    if any(inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in called):
+    if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         raise ValueError(f"{name_of(fn)} is a generator, so it is not a tool; return a list")
-    docstring = parse_docstring(getattr(_bound(fn), "__doc__", ""))
-    target = inspect.unwrap(fn) if inspect.isroutine(fn) else type(fn).__call__
-    target = getattr(fn, "func", target)
-    hints = _hints(target)
+    docstring, hints = parse_docstring(fn.__doc__), _hints(inspect.unwrap(fn))
     parameters = inspect.signature(fn).parameters.values()
     return read_parameters(parameters, lambda one: hints.get(one.name, one.empty), docstring, {})
 
@@ -182,13 +177,7 @@ def _from_field(annotation: object, info: FieldInfo) -> tuple[object, object]:
 
 def name_of(fn: Callable[..., object]) -> str:
     """Return the name of a callable, or that of its class."""
-    bound = _bound(fn)
-    return str(getattr(bound, "__name__", type(bound).__name__))
-
-
-def _bound(fn: Callable[..., object]) -> Callable[..., object]:
-    """Return the function of a `partial`, whose own name and docstring say nothing."""
-    return fn.func if isinstance(fn, functools.partial) else fn
+    return str(getattr(fn, "__name__", type(fn).__name__))
 
 
 def is_context(parameter: inspect.Parameter) -> bool:
@@ -209,7 +198,7 @@ def _hints(target: Callable[..., object]) -> dict[str, object]:
     hints: dict[str, object] = {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
         holder = types.SimpleNamespace(__annotations__={name: annotation})
-        names = getattr(inspect.unwrap(target), "__globals__", {})
+        names = getattr(target, "__globals__", {})
         try:
             hints |= typing.get_type_hints(holder, globalns=names, include_extras=True)
         except Exception:  # an annotation is the author's own expression: it may raise anything

@@ -207,8 +207,7 @@ class Tool(Traits):
     @property
     def is_async(self) -> bool:
         """Return True if the function runs on the loop (`async def`); others run in a thread."""
-        called = (self._function, getattr(self._function, "__call__", None))  # noqa: B004 - of an object
-        return any(map(inspect.iscoroutinefunction, called))
+        return inspect.iscoroutinefunction(self._function)
 
     @property
     def wants_context(self) -> bool:

@@ -32,10 +32,7 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["title"],
     "$defs": {
-        "node": {
-            "type": "object",
-            "properties": {"next": {"$ref": "#/$defs/node"}, "n": {"type": "integer"}},
-        },
+        "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "n": {"type": "integer"}}}
     },
 }
 check = ArgumentsCheck(SCHEMA)
