@@ -46,7 +46,7 @@ from app.tools.documents import Documents
 from app.tools.files import PAGE_IN_A_CHAT, Files
 from app.tools.tool import Services
 from app.turns.attachments import AttachmentReader
-from app.turns.profiles import Profiles, TimeZones
+from app.turns.profiles import Profiles
 from app.turns.replay import replay
 from app.turns.scheduler import TurnScheduler
 from app.turns.state import ToolContexts, TurnServices
@@ -132,7 +132,7 @@ class Assistant:
             sender=sender,
             look_again=look_again,
         )
-        self.profiles = Profiles(self.access, settings.default_timezone)
+        self.profiles = Profiles(self.access, settings.default_timezone, self.store)
         self.installs = Installs(
             settings,
             self.transport,
@@ -220,7 +220,7 @@ class Assistant:
                     self.settings, self.store, self.realm, self.message_rates, self.hints
                 ),
                 speech=Speech(self.settings),
-                zones=TimeZones(self.store),
+                zones=self.profiles,
             ),
             self.transport,
             int(self.settings.data_quota_mb * MEGABYTE),

@@ -74,8 +74,6 @@ def test_the_first_receipt_names_a_zone_that_was_guessed_and_no_later_one(chat: 
     due = chat.due("p15")[0].astimezone(ZoneInfo(HOME))
     assert (due.hour, due.minute) == (9, 0)
     assert note not in chat.ask("p15", "me lembra depois de amanhã às 9 de ler")
-    chat.ask("p15", "moro em Xyzópolis")  # a place that nobody knows leaves it in doubt
-    assert note in chat.ask("p15", "me lembra depois de amanhã às 10 de correr")
 
 
 def test_it_counts_for_what_the_same_message_asks_for(chat: Clocked) -> None:

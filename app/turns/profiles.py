@@ -15,11 +15,12 @@ from app.tools import ToolContext
 
 
 class Profiles:
-    """Makes the `Person` of a turn from its rows, and fills in what a first message left open."""
+    """Makes the `Person` of a turn from its rows, and keeps their time zone: `context.services.zones`."""
 
-    def __init__(self, access: HasAccessRules, default_timezone: str) -> None:
+    def __init__(self, access: HasAccessRules, default_timezone: str, store: Database) -> None:
         self._access = access
         self._default_timezone = default_timezone
+        self._store = store
 
     def known(self, conn: Connection, known: KnownPerson, said: str = "") -> Person:
         """Return a person as prompts and tools see them.
@@ -38,18 +39,11 @@ class Profiles:
         zone = row["timezone"] or home
         return replace(person, language=spoken, timezone=zone, home_timezone=home, country=land)
 
-    async def renewed(self, store: Database, person: Person) -> Person:
+    async def renewed(self, person: Person) -> Person:
         """Return the person with the time zone that counts now."""
-        row = await store.one("SELECT timezone FROM people WHERE id = ?", person.id)
+        row = await self._store.one("SELECT timezone FROM people WHERE id = ?", person.id)
         said = row["timezone"] if row is not None else ""
         return replace(person, timezone=said or person.home_timezone)
-
-
-class TimeZones:
-    """Keeps and forgets a person's time zone: `context.services.zones`."""
-
-    def __init__(self, store: Database) -> None:
-        self._store = store
 
     async def set(self, zone: str, context: ToolContext) -> tuple[str, bool]:
         """Keep an IANA name, "" to go by the person's number again.

@@ -53,7 +53,7 @@ async def run_calls(
     together = [call for call in due if call not in first]
     for call in first:
         results[call.id] = await run(call)
-        turn.person = await services.profiles.renewed(services.store, turn.person)
+        turn.person = await services.profiles.renewed(turn.person)
     ended = await asyncio.gather(*map(run, together), return_exceptions=True)
     for call, result in zip(together, ended, strict=True):
         if isinstance(result, BaseException):
@@ -209,12 +209,12 @@ class _Recorder(CallRecorder):
 
     async def _keep_files(self, result: ToolResult) -> ToolResult:
         """Put the files of a success on the disk; the result then says what becomes of each."""
-        room = FILES_PER_TURN - self._turn.files_taken
-        taken, left = result.attachments[:room], result.attachments[room:]
-        self._turn.files_taken += len(taken)
         said: list[str] = []
-        for one in taken:
+        for one in result.attachments:
             try:
+                self._turn.files_taken += 1
+                if self._turn.files_taken > FILES_PER_TURN:
+                    raise NotKept(f"an answer has at most {FILES_PER_TURN} files")
                 fit = await self._fit_for_whatsapp(one)
                 file = await asyncio.to_thread(
                     self._media.keep, self._person.id, fit.data, fit.mime_type, fit.name
@@ -224,9 +224,6 @@ class _Recorder(CallRecorder):
             else:
                 self._files += (file,)
                 said.append(f"sent to the person with your answer: {describe_file(file)}")
-        if left:
-            most = f"an answer has at most {FILES_PER_TURN} files"
-            said.append(f"not sent to the person: {len(left)} more; {most}")
         return replace(result.with_meta(files=said), attachments=())
 
     async def _fit_for_whatsapp(self, file: ReturnedFile) -> ReturnedFile:

@@ -22,7 +22,7 @@ from app.tools import ToolContext, ToolResult
 from app.tools.files import Files
 from app.tools.result import Refused
 from app.tools.tool import Services
-from app.turns.profiles import TimeZones
+from app.turns.profiles import Profiles
 from tests.limits import limited
 from tests.schedule.test_reminders import Sender
 from tests.skills.tools import Rows, context, functions
@@ -98,7 +98,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     )
     services = Services(
         schedule=ScheduleService(database, reminders),
-        zones=TimeZones(database),
+        zones=Profiles(Everybody(), "UTC", database),
         files=Files(tmp_path / "files", allow_delete=True, quota=10**6),
     )
     rows = {skill: Rows() for skill in SKILLS}

@@ -86,7 +86,7 @@ def services_of(
         cast(Model, None),
         tools,
         {},
-        Profiles(NobodyKnown(), "UTC"),
+        Profiles(NobodyKnown(), "UTC", store),
         NoWakes(),
         Settings(_env_file=None, **settings),
         ExecutionEngine(catalog.registry, policy or ConfirmationPolicy("yolo")),
