@@ -1,6 +1,5 @@
 """`recado knowledge` and `recado templates`: what customers may be told, and the messages Meta approved."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -30,12 +29,11 @@ def _knowledge(settings: Settings) -> Knowledge:
 def knowledge_list(as_json: AsJson = False) -> None:
     """Show the files, and how many passages each has."""
     settings = command_settings("ERROR")
-    files = _knowledge(settings).files()
+    rows = [(one.name, len(one.passages), one.fault) for one in _knowledge(settings).files()]
     if as_json:
-        show_json([asdict(one) for one in files])
+        show_json([dict(zip(("name", "passages", "fault"), row, strict=True)) for row in rows])
         return
     none = f"{settings.knowledge_dir} has no files: put Markdown, PDF, Word, Excel or CSV files there."
-    rows = [(one.name, one.passages, one.fault) for one in files]
     show_table(("FILE", "PASSAGES", "FAULT"), rows, none)
 
 

@@ -51,11 +51,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of the folder: how many passages it has, or the fault for which it has none."""
+    """A file of the folder: its passages, or the fault for which it has none."""
 
     name: str
-    passages: int
+    passages: Sequence[Passage] = ()
     fault: str = ""
+    stamp: _Stamp = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,6 @@ class Found:
         return self.coverage >= ENOUGH
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    stamp: _Stamp
-    passages: list[Passage]
-    fault: str
-
-
 class Knowledge:
     """The folder's passages; a changed file is read anew. Its functions block: call them in threads."""
 
@@ -85,13 +79,13 @@ class Knowledge:
         self.folder = folder
         self._documents = documents
         self._lock = threading.Lock()
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, KnownFile] = {}
         self._index = ToolIndex()
 
     def files(self) -> list[KnownFile]:
         """Return the files in the order of their names."""
         self._refresh()
-        return [KnownFile(name, len(one.passages), one.fault) for name, one in sorted(self._files.items())]
+        return [one for _, one in sorted(self._files.items())]
 
     def search(self, question: str, limit: int = 5) -> list[Found]:
         """Return the passages that fit best, the best first."""
@@ -119,12 +113,12 @@ class Knowledge:
             new = Path(hidden, name)
             new.touch(0o600)  # a business's own papers
             new.write_bytes(data)
-            if fault := self._read(new, (0, 0)).fault:
-                return KnownFile(name, 0, fault)
+            if (read := self._read(new, name)).fault:
+                return read
             try:
                 new.replace(self.folder / name)
             except OSError as error:
-                return KnownFile(name, 0, str(error))
+                return KnownFile(name, fault=str(error))
         return next((one for one in self.files() if one.name == name), None)
 
     def remove(self, name: str) -> bool:
@@ -143,7 +137,7 @@ class Knowledge:
                     del self._files[name]
             for name, stamp in stamps.items():
                 if name not in self._files:
-                    file = self._files[name] = self._read(self.folder / name, stamp)
+                    file = self._files[name] = self._read(self.folder / name, name, stamp)
                     numbered = enumerate(file.passages)
                     self._index.add(_document(f"{name}#{number}", one) for number, one in numbered)
 
@@ -158,12 +152,12 @@ class Knowledge:
                 state = path.stat()
                 yield path.relative_to(self.folder).as_posix(), (state.st_mtime_ns, state.st_size)
 
-    def _read(self, path: Path, stamp: _Stamp) -> _File:
+    def _read(self, path: Path, name: str, stamp: _Stamp = (0, 0)) -> KnownFile:
         try:
             passages = cut(path.name, self._text(path))
         except (OSError, ValueError, DocumentError) as error:
-            return _File(stamp, [], str(error))
-        return _File(stamp, passages, "" if passages else lazy("it holds no words"))
+            return KnownFile(name, (), str(error), stamp)
+        return KnownFile(name, passages, "" if passages else lazy("it holds no words"), stamp)
 
     def _text(self, path: Path) -> str:
         with path.open("rb") as file:

@@ -26,7 +26,7 @@ def publish_file(path: str, context=None) -> dict:
     kept = knowledge.add(path, data)
     if kept is None or kept.fault:
         return say.failed("UNREADABLE", name=cut(path, 80))
-    summary = say("published", name=kept.name, count=kept.passages)
+    summary = say("published", name=kept.name, count=len(kept.passages))
     return {"summary": summary, "name": kept.name, "undo": say("undo_publish", name=kept.name)}
 
 
@@ -57,7 +57,7 @@ def list_published(context=None) -> dict:
     if knowledge is None:
         return say.failed("NO_SERVICE")
     files = knowledge.files()
-    lines = "\n".join(say("line", name=one.name, count=one.passages) for one in files)
+    lines = "\n".join(say("line", name=one.name, count=len(one.passages)) for one in files)
     summary = say("list", lines=lines) if files else say("none")
     return {"summary": summary, "files": [one.name for one in files]}
 
