@@ -43,7 +43,6 @@ _NOTHING = {"none", "null", "nothing", "no", "n/a", "[]", "{}", "ninguna", "ning
 
 _ON_FROM_BEFORE = frozenset(("y", "e", "and", "also", "tambien"))
 _MOST_WORDS = 5  # of a message that adds to the one before, or answers a question
-_IS_OWN_WISH = 0.65  # score of a tool of which a message is nearly a phrase: "mis notas" answers no question
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +163,6 @@ def _goes_on(request: IntentRequest, index: ToolIndex, skills: ToolIndex) -> boo
     if len(said) > _MOST_WORDS:
         return False
     adds = said[0] in _ON_FROM_BEFORE
-    for best, category in _fitting(request, index)[:1]:
-        if best.score >= _IS_OWN_WISH and category not in known:
-            return adds
     answers = request.asked and not asks_of_state(request.said)
     return (adds or answers) and not _better(request, index, skills)[0]
 

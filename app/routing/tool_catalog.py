@@ -39,9 +39,7 @@ log = structlog.get_logger(__name__)
 
 SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
 LONGEST_DESCRIPTION = 200  # characters of what a search tells of a tool
-_FITTING = 2
 _FITTING_COVERAGE = 0.34
-_NEARLY_AS_GOOD = 0.7
 _SLOT = re.compile(r"\{\w+\}")
 
 
@@ -85,7 +83,7 @@ class ToolCatalog:
         self._loader = loader
         self._servers = servers
         self._environment = environment
-        self._snapshot = CatalogSnapshot()
+        self.catalog = CatalogSnapshot()  # what there was at the last refresh
         self._outdated = True
         self._served: Sequence[Tool] = ()
         self._reading = {tool.name: tool for tool in reading_tools(self)}
@@ -97,11 +95,6 @@ class ToolCatalog:
     def add_scripts(self, runner: ScriptRunner) -> None:
         """Offer the scripts of skills too, which `runner` runs."""
         self._reading[RUN_SKILL_SCRIPT] = runner.tool()
-
-    @property
-    def catalog(self) -> CatalogSnapshot:
-        """Return what there was at the last refresh."""
-        return self._snapshot
 
     async def refresh(self) -> None:
         """Take over what changed on disk."""
@@ -155,8 +148,8 @@ class ToolCatalog:
             log.warning("a skill's tool is left out: its name is taken", tool=name)
         tools = [tool for tool in self._loader.tools if tool.name not in taken]
         snapshot = build_snapshot(skills, tools, self._servers, self._guest_tools)
-        self.index.remove(self._snapshot.tools.keys() - snapshot.tools.keys())
-        self.skill_index.remove(self._snapshot.skills.keys() - snapshot.skills.keys())
+        self.index.remove(self.catalog.tools.keys() - snapshot.tools.keys())
+        self.skill_index.remove(self.catalog.skills.keys() - snapshot.skills.keys())
         self.index.add(snapshot.documents(self.phrase_book.read(snapshot)))
         self.skill_index.add(snapshot.skill_documents())
         self._served, self._outdated = served, False
@@ -166,19 +159,19 @@ class ToolCatalog:
         self.registry.clear()
         for tool in (*snapshot.tools.values(), *self._reading.values()):
             self.registry.register(tool)
-        self._snapshot = snapshot
+        self.catalog = snapshot
 
     def tool(self, name: str) -> Tool | None:
         return self.registry.find(name)
 
     def skill(self, name: str) -> Skill | None:
         """Return the skill of that name that is in use."""
-        return self._snapshot.skills.get(name)
+        return self.catalog.skills.get(name)
 
     @property
     def skill_names(self) -> Collection[str]:
         """Return the names of all skills in use."""
-        return self._snapshot.skills.keys()
+        return self.catalog.skills.keys()
 
     def is_outside(self, name: str) -> bool:
         """Return whether a tool's results may hold what others wrote."""
@@ -212,17 +205,17 @@ class ToolCatalog:
         """Return those of these skills, and of these tools' categories, that are not trusted or are gone."""
         known = filter(None, map(self.registry.find, tools))
         named = dict.fromkeys((*skills, *filter(None, [tool.category for tool in known])))
-        return tuple(name for name in named if name not in self._snapshot.trusted)
+        return tuple(name for name in named if name not in self.catalog.trusted)
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
         """Return the tools that a person may be offered, sorted, with their categories."""
-        of = self._snapshot
+        of = self.catalog
         return {name: one for name, one in of.categories.items() if may_use(person, of.tools[name].audience)}
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
         """Return name and description of every skill and server that a person may use."""
-        skills = ((skill.name, skill.description) for skill in self._snapshot.usable(person).values())
-        return (*skills, *((server.name, server.description) for server in self._snapshot.servers_of(person)))
+        skills = ((skill.name, skill.description) for skill in self.catalog.usable(person).values())
+        return (*skills, *((server.name, server.description) for server in self.catalog.servers_of(person)))
 
     def choose(
         self,
@@ -239,7 +232,7 @@ class ToolCatalog:
 
         `sticky` tools and `active` skills are those that the conversation had.
         """
-        usable = self._snapshot.usable(person)
+        usable = self.catalog.usable(person)
         about = self._about(intent, said, usable)
         lengths = {name: len(usable[name].instructions) for name in {*active, *about} if name in usable}
         shown = place(active, about, lengths)
@@ -259,7 +252,7 @@ class ToolCatalog:
             sticky=sticky,
             always=always,
             beside=[name for skill in about for name in usable[skill].manifest.words("include-tools")],
-            sizes=self._snapshot.sizes,
+            sizes=self.catalog.sizes,
             room=max(ROOM - longest, ROOM // 2),
             limit=limit - len(reading),
         )
@@ -276,7 +269,7 @@ class ToolCatalog:
 
         `about` are the skills that may be loaded; files of `shown` ones may be read too.
         """
-        snapshot, offered = self._snapshot, list[Schema]()
+        snapshot, offered = self.catalog, list[Schema]()
         for name in names:
             tool = self.tool(name)
             if name in self._reading:
@@ -308,7 +301,7 @@ class ToolCatalog:
         `offline` leaves out what the built-in model cannot do: it follows no instructions, and finds values
         only where a phrase has a blank for them.
         """
-        snapshot, lines = self._snapshot, []
+        snapshot, lines = self.catalog, []
 
         def can_be_filled(tool: Tool) -> bool:
             parameters = snapshot.definitions[tool.name]["function"]["parameters"]
@@ -323,11 +316,11 @@ class ToolCatalog:
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Return the example phrases of every tool, all languages together."""
-        return {name: tuple(chain(*tool.phrases.values())) for name, tool in self._snapshot.tools.items()}
+        return {name: tuple(chain(*tool.phrases.values())) for name, tool in self.catalog.tools.items()}
 
     def read_only(self) -> frozenset[str]:
         """Return the names of the tools that change nothing, without the one that only names others."""
-        tools = self._snapshot.tools
+        tools = self.catalog.tools
         return frozenset(name for name, tool in tools.items() if tool.read_only and name != SEARCH_TOOLS)
 
     def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
@@ -337,10 +330,9 @@ class ToolCatalog:
         """
         names = list(intent.categories)
         for text in (*intent.phrases, said) if not intent.is_clear else ():
-            hits = self.skill_index.rank(text, among=usable, limit=_FITTING) if says_something(text) else []
+            hits = self.skill_index.rank(text, among=usable, limit=1) if says_something(text) else []
             for hit in hits:
-                is_near = hit.score >= _NEARLY_AS_GOOD * hits[0].score and hit.coverage >= _FITTING_COVERAGE
-                if is_near and not (intent.categories and usable[hit.id].tools):
+                if hit.coverage >= _FITTING_COVERAGE and not (intent.categories and usable[hit.id].tools):
                     names.append(hit.id)
         return tuple(name for name in dict.fromkeys(names) if name in usable)[:MOST_CATEGORIES]
 
