@@ -47,8 +47,8 @@ def add_records(site: Site) -> None:
     @router.post("/console/turns/{id}/replay")
     async def replay(request: Request, id: str) -> Response:
         """Run a turn again as a dry run, and show what it would do now."""
-        done = await site.assistant.replay(id)
-        return site.render(request, "replay.html", turn=id, done=done)
+        turn, reply = await site.assistant.replay(id)
+        return site.render(request, "replay.html", turn=turn, reply=reply)
 
     @site.page("/console/schedules", "schedules.html")
     async def planned(request: Request, language: Language, page: PageNumber = 1) -> Values:

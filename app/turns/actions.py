@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain, count
 
 import orjson
 from pydantic import TypeAdapter
@@ -225,11 +224,11 @@ def unique_calls(calls: Sequence[ToolCall], taken: Iterable[str]) -> tuple[ToolC
     for position, call in enumerate(calls):
         if (signature := _signature(call)) in unique:
             continue
-        wanted = call.id or f"call_{position}"
-        numbered = (f"{wanted}_{number}" for number in count(2))
-        name = next(one for one in chain([wanted], numbered) if one not in used)
-        used.add(name)
-        unique[signature] = replace(call, id=name)
+        id = call.id or f"call_{position}"
+        while id in used:
+            id += "_"
+        used.add(id)
+        unique[signature] = replace(call, id=id)
     return tuple(unique.values())
 
 

@@ -253,11 +253,8 @@ def _canonical(arguments: JSON) -> str:
 
 
 def _refused_before(tool: Tool, last: Approval) -> Refused:
-    said = {
-        "no": f"the person said no to {tool.name}",
-        "expired": f"nobody answered the question about {tool.name} in time, so it did not run",
-        "failed": f"the question about {tool.name} could not be delivered, so it did not run",
-    }
+    said = f"nobody answered the question about {tool.name}, so it did not run"
+    if last.state == "no":
+        said = f"the person said no to {tool.name}"
     hint = "do not call it again with the same arguments; ask what to do instead"
-    refused = said.get(last.state, f"{tool.name} was not agreed to")
-    return Refused(ToolResult.failure("DENIED", refused, hint, answer=last.state))
+    return Refused(ToolResult.failure("DENIED", said, hint, answer=last.state))

@@ -1,7 +1,6 @@
 """Run a turn again as a dry run: the model is asked, tools only say what they would do."""
 
 import time
-from dataclasses import dataclass
 
 from app.llm.model import ToolCall
 from app.people import Person
@@ -15,19 +14,10 @@ from app.turns.model_calls import ask_model, route_turn
 from app.turns.state import HISTORY_TURNS, TurnContext, TurnServices
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The outcome of a dry run: the tools on offer, the calls with their results, the reply."""
+async def replay(services: TurnServices, turn_id: str) -> tuple[TurnContext, str]:
+    """Run a turn with what was said before it, as things are now, and return it with its reply.
 
-    offered: tuple[str, ...]
-    calls: list[tuple[ToolCall, CallResult]]
-    reply: str
-
-
-async def replay(services: TurnServices, turn_id: str) -> Replayed:
-    """Run a turn with what was said before it, as things are now. Raises RecadoError.
-
-    The engine of `services` runs dry; nothing is kept but how many tokens it took.
+    Raises RecadoError. The engine of `services` runs dry; nothing is kept but how many tokens it took.
     """
     day = day_of(time.time())
 
@@ -48,7 +38,7 @@ async def replay(services: TurnServices, turn_id: str) -> Replayed:
                 results = {call.id: await _run(turn, number, call) for call in calls}
                 turn.transcript = turn.transcript.with_results(number, results)
             case Reply(text):
-                return Replayed(turn.offered, turn.transcript.finished, text)
+                return turn, text
 
 
 async def _run(turn: TurnContext, number: int, call: ToolCall) -> CallResult:

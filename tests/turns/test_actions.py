@@ -107,10 +107,10 @@ def test_calls_get_ids_of_their_own() -> None:
     for ids, taken, expected in [
         (["a", "b"], [], ["a", "b"]),
         (["", ""], [], ["call_0", "call_1"]),
-        (["a", "a", "a"], [], ["a", "a_2", "a_3"]),
-        (["a"], ["a"], ["a_2"]),
-        (["a", "a_2"], ["a"], ["a_2", "a_2_2"]),
-        (["", "call_0"], ["call_0"], ["call_0_2", "call_0_3"]),
+        (["a", "a", "a"], [], ["a", "a_", "a__"]),
+        (["a"], ["a"], ["a_"]),
+        (["a", "a_"], ["a"], ["a_", "a__"]),
+        (["", "call_0"], ["call_0"], ["call_0_", "call_0__"]),
     ]:
         calls = unique_calls([ToolCall(one, "f", {"n": n}) for n, one in enumerate(ids)], taken)
         assert [call.id for call in calls] == expected
