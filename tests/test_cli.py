@@ -262,7 +262,8 @@ def test_the_doctor_names_misspelt_variables_a_broken_file_and_a_machine_without
     (house.folder / ".env").write_text("PORT=eighty\nWHATSAPP_TOKEN=x\n")
     told = house.call("doctor", status=1).stdout
     assert "FAIL configuration: PORT='eighty'" in told
-    assert "WHATSAPP_TOKEN is set, which nothing reads -> did you mean WHATSAPP_ACCESS_TOKEN?" in told
+    assert "WHATSAPP_TOKEN is set, which nothing reads -> did you mean" in told
+    assert "WHATSAPP_ACCESS_TOKEN?" in told
     (house.folder / ".env").write_bytes(b"PORT=\xff\xfe\n")
     (line,) = house.call("doctor", status=1).stdout.splitlines()
     assert ".env is not UTF-8 text" in line

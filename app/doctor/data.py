@@ -27,17 +27,7 @@ from app.store.database import engine_of
 from app.store.disk_space import MEGABYTE, Disk, is_full
 from app.store.people import PersonLine
 
-_ALIKE = 0.8
-# What other programs call settings of ours.
-_NAMES = {
-    "OPENAI_API_BASE": "OPENAI_BASE_URL",
-    "OPENAI_MODEL": "LLM_MODEL",
-    "WHATSAPP_TOKEN": "WHATSAPP_ACCESS_TOKEN",
-    "WHATSAPP_PHONE_ID": "WHATSAPP_PHONE_NUMBER_ID",
-    "VERIFY_TOKEN": "WHATSAPP_VERIFY_TOKEN",
-    "APP_SECRET": "WHATSAPP_APP_SECRET",
-}
-_OURS = ("WHATSAPP_", "OPENAI_", "LLM_", "CLASSIFIER_", "MCP_")
+_ALIKE = 0.7
 LATELY_SECONDS = 7 * 24 * 3600.0
 # By the code of an alert about sending, mostly Meta's; of the codes that the sender knows the alert tells.
 _CURES = {
@@ -72,15 +62,14 @@ def check_configuration(settings: Settings) -> Iterator[Finding]:
 
 
 def check_names(path: Path) -> Iterator[Finding]:
-    """Report names of a `.env` file and of the environment that nearly match one of our settings."""
-    written = {name.upper() for name in os.environ if name.upper().startswith(_OURS)}
+    """Report names of a `.env` file that nearly match one of our settings."""
+    written = set[str]()
     with suppress(OSError, UnicodeDecodeError):  # reading the settings has named the fault
-        written |= _given(path)
+        written = _given(path)
     for name in sorted(written - VARIABLES.keys()):
-        close = difflib.get_close_matches(name, VARIABLES, 1, _ALIKE)
-        if meant := _NAMES.get(name) or (close[0] if close else ""):
+        if meant := difflib.get_close_matches(name, VARIABLES, 3, _ALIKE):
             fact = lazy("{name} is set, which nothing reads", name=name)
-            yield warn("configuration", fact, lazy("did you mean {name}?", name=meant))
+            yield warn("configuration", fact, lazy("did you mean {name}?", name=", ".join(meant)))
 
 
 def _given(path: Path) -> set[str]:

@@ -19,9 +19,8 @@ def test_an_empty_folder_is_sound_and_stays_empty(settings: Callable[..., Settin
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_the_operator_has_mistyped_is_named(settings, tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_BASE", "http://x")
-    (tmp_path / ".env").write_text("OPENAI_URL=http://x\nOWNER_PHONE_NUMBERS=12\n")
+def test_what_the_operator_has_mistyped_is_named(settings, tmp_path):
+    (tmp_path / ".env").write_text("OPENAI_URL=http://x\nOPENAI_API_BASE=http://x\nOWNER_PHONE_NUMBERS=12\n")
     chosen = settings(skills_dir=tmp_path / "nowhere", simulator="off")
     told = {str(finding) for finding in examine(chosen) if finding.level != "OK"}
     for level, part, fact, cure in (
