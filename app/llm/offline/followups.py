@@ -110,17 +110,6 @@ def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
     return offered and _NONE.fullmatch(fold(said)) is not None
 
 
-def undo_sentence(said: str, earlier: Sequence[Exchange]) -> str:
-    """Return the sentence that undoes the last change, "" unless that is what `said` asks for."""
-    change = _last(earlier, lambda call: call.changed)
-    return change.follow_up.undo if change is not None and is_undo(said) else ""
-
-
-def goes_on(said: str) -> bool:
-    """Tell whether a message is about what came before: another place, a line by its place, an undo."""
-    return may_vary(said) or _ordinal_in(said) is not None or is_undo(said)
-
-
 def may_vary(said: str) -> bool:
     """Tell whether a message begins like one that goes on with the last."""
     found = words(said)
@@ -129,14 +118,6 @@ def may_vary(said: str) -> bool:
     is_other_place = found[0] in ("en", "em", "in") and said.endswith("?") and len(found) <= _LONGEST_NAME
     is_other = found[0] in WORDS["goes_on"] or " ".join(found[:2]) in ("que tal", "what about", "how about")
     return is_other or is_other_place or CALCULATED_ON.match(fold(said)) is not None
-
-
-def as_pointing(planner: Planner, said: str, language: str, earlier: Sequence[Exchange]) -> str:
-    """Return "delete the second one" as "delete it", and "at 8" right after a change as "better at 8"."""
-    if earlier and earlier[-1].calls and (better := _corrected(planner, said, earlier[-1].calls[-1])):
-        return better
-    ordinal = _ordinal_in(said)
-    return f"{said[: ordinal[1]]}{_PRONOUN[language]}{said[ordinal[2] :]}" if ordinal else said
 
 
 def _last(earlier: Sequence[Exchange], fits: Callable[[PastCall], bool]) -> PastCall | None:

@@ -34,7 +34,6 @@ from app.search.words import (
     words,
 )
 from app.store.journal import Tokens
-from app.store.turn_state import Exchange
 from app.text import fold
 
 MODEL_NAME = "offline"
@@ -88,18 +87,15 @@ class OfflineModel:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
-        said = followups.undo_sentence(request.said, request.earlier) or request.said[:LONGEST_PLANNED]
-        known, person = dict(request.categories), request.person or _NOBODY
-        language = detect_language(said, person.language) or person.language
+        said, person = request.said[:LONGEST_PLANNED], request.person or _NOBODY
+        known, language = dict(request.categories), detect_language(said, person.language) or person.language
         fragments = fragments_of(said) if small_talk(said) is None else []
         planner = self._planner(self._catalog.definitions(person), person)
-        planned = planner.plan(said).steps if fragments else ()
-        sure = tools = list(dict.fromkeys(step.tool for step in planned))
-        if fragments and len(words(said)) <= followups.LONGEST_CHOICE:
-            goes_on = followups.goes_on(said)
-            meant, topic = self._talked_about(planner, said, language, request.earlier)
-            best = (*meant[:1], *tools[:1]) if meant and not goes_on else ()
-            tools = [*best, *meant, *(topic if meant or goes_on or not tools else ()), *tools]
+        planned = followups.plan_after(planner, said, request.earlier).steps if fragments else ()
+        tools = sure = list(dict.fromkeys(step.tool for step in planned))
+        if fragments and not planned:  # what cannot be done yet may be about what was done before
+            done = [[call.tool for call in one.calls] for one in reversed(request.earlier)]
+            tools = [*next(filter(None, done), ()), *(step.tool for step in planner.plan(said).steps)]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
         if fragments and not tools:
             ranked += [step.tool for step in self._looked_up(said, planner).steps]
@@ -112,20 +108,6 @@ class OfflineModel:
             "language": language,
         }
         return _reply(request, json.dumps(reading, ensure_ascii=False))
-
-    def _talked_about(
-        self, planner: Planner, said: str, language: str, earlier: Sequence[Exchange]
-    ) -> tuple[list[str], list[str]]:
-        """Return the tools that "delete it" may mean after what was done last, and the tools of that."""
-        topic: list[str] = []
-        for before in reversed(earlier):
-            called = dict.fromkeys(call.tool for call in before.calls)
-            if topic := list(called) or [step.tool for step in planner.plan(before.said).steps][:1]:
-                break
-        categories = dict.fromkeys(map(self._catalog.index.category, topic))
-        said = followups.as_pointing(planner, said, language, earlier) if topic else said
-        pointing = planner.about(list(categories)).plan(said).steps if topic else ()
-        return [step.tool for step in pointing if planner.category(step.tool) in categories], topic
 
     def _looked_up(self, said: str, planner: Planner) -> Plan:
         """Search what the person has written down for what a question asks for that no phrase fits."""
