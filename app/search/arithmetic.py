@@ -33,7 +33,10 @@ _SIGNS = {
     **dict.fromkeys(("por", "vezes", "times", "*", "×"), "*"),
 }
 # which needs what it is added to, or is a share of that
-_ONE_MORE = re.compile(r"\W*(?:add|plus|sum[ae]|soma)\s+[\d.,]+(?:\W*|\s?(?:%|per ?cent|por ?ci?ento).*)")
+_SHARE = r"[\d.,]+\s?(?:%|per ?cent|por ?ci?ento)"
+_ONE_MORE = re.compile(
+    rf"\W*(?:add|plus|sum[ae]|soma)\s+(?:[\d.,]+\W*|{_SHARE}.*)|\W*(?:[ye] |and )?(?:el |o )?{_SHARE}\W*"
+)
 # a further number or sum, or words that multiply in some place only
 _MORE = re.compile(rf".*(?:[\d+*/×÷^]|\b{_NUMERAL}\b)|\W*(?:lucas?|palos?|mi|mill|milhar|grand)\b")
 

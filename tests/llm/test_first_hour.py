@@ -35,7 +35,7 @@ ANSWERS = {
     "cuanto es el 16% de 4890": "782.4",
     "cuantas libras son 80 kg": "176.3698 lb",
     "si el dolar esta a 18.45 cuanto son 250 usd": "4,612.5",
-    "borra la segunda": "La lista de arriba tiene 1",
+    "borra la segunda": "No cambié nada",
     "ya compré los huevos": "Falta: leche, tortillas",
     "mejor a las 10": "10:00: llamar al dentista",
     "cancela el de la basura": "No encontré",

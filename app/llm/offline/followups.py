@@ -1,7 +1,6 @@
 """Messages that go on with what was said and done before: an answer, a picked line, "it", another place."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -12,15 +11,14 @@ from app.llm.offline.planner import Plan, Planner, Step
 from app.llm.offline.slots import NUMERALS, Kind, Parameter, convert
 from app.llm.smalltalk import small_talk
 from app.messages import JSON
-from app.search.arithmetic import CALCULATED_ON, calculated_on, is_arithmetic
+from app.search.arithmetic import CALCULATED_ON, calculated_on
 from app.search.phrases import EVERYTHING, IT, SAME
-from app.search.words import ALL_STOP_WORDS, WORDS, spans, words
+from app.search.words import WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
 from app.text import fold
 
 LONGEST_CHOICE = 8  # words of an answer that picks one of several
 _LONGEST_PICK = 12
-_LONGEST_HOUR = 6
 _LONGEST_NAME = 4
 _ORDINALS: Mapping[str, int] = {
     word: place % 6  # 0: the last
@@ -33,12 +31,6 @@ _BETTER = {"en": ("better", "at"), "es": ("mejor", "a las"), "pt": ("melhor", "�
 _BARE_HOUR = re.compile(r"^\W*(?:(?:to|para|pra|a|at) )?(\d{1,2})\W*$", re.IGNORECASE)
 _AMOUNT = re.compile(r"(?is)(?!.*(?:\d(?:[:.]\d\d|\s?h|\s?[ap]\.?m)|\b(?:(?:a|para?) las?|[aà]s|at) \d)).*\d")
 _BARE_NUMBER = re.compile(r"\W*(?:(?:el|la|lo|o|a|the|n[uú]mero|number)\s+)*#?(\d{1,5})\W*", re.IGNORECASE)
-_NONE = re.compile(
-    r"\W*(?:no|nop|nope|nao|ningun[oa]?|nenhuma?|none|neither|nada|cancel[ae]?r?|deja(?:lo)?|deixa"
-    r"|never ?mind)(?: (?:de (?:ell[oa]s|es[oa]s)|dess[ea]s|deles|of them|thanks|gracias|obrigad[oa]))*\W*"
-)
-_NUMBER = r"\d[\d.,]*\d|\d"
-_PERCENT = re.compile(rf"(?:{_NUMBER})\s*(?:%|por\s?ciento|por\s?cento|percent)", re.IGNORECASE)
 
 
 def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan:
@@ -75,7 +67,7 @@ def plan_after(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Plan
         return Plan(withheld=True)
     if last is not None and any(_lacks_day(planner, said, step, last) for step in plan.steps):
         return Plan(is_when_unclear=True)
-    if last is not None and (step := _varied(planner, said, last, plan)) is not None:
+    if last is not None and before_it is before and (step := _varied(planner, said, last, plan)) is not None:
         return Plan((step,))
     if any(one.missing is None for one in plan.steps) or not earlier or before is not earlier[-1]:
         return plan
@@ -102,12 +94,6 @@ def _lacks_day(planner: Planner, said: str, step: Step, last: PastCall) -> bool:
     before = planner.reader.when(str(last.arguments.get("when", "")))
     named_day = before.kinds - KINDS["hour"] - {"today", "span"}
     return is_added and bool(when.kinds and named_day) and when.kinds <= KINDS["hour"]
-
-
-def picks_none(said: str, earlier: Sequence[Exchange]) -> bool:
-    """Tell whether it is a no to the names of which we asked for one."""
-    offered = any(call.follow_up.choices for one in earlier[-1:] for call in one.calls)
-    return offered and _NONE.fullmatch(fold(said)) is not None
 
 
 def may_vary(said: str) -> bool:
@@ -179,35 +165,26 @@ def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step
 
 
 def _picked_name(names: Sequence[str], said: str) -> str:
-    """Return the name that is spelled out, told by a word of its own, or numbered."""
+    """Return the name that is spelled out or numbered."""
     spelled = [name for name in names if fold(name) in fold(said)]
-    known = Counter(word for name in names for word in set(words(name)))
-    heard = {*words(said)} - ALL_STOP_WORDS
-    told = [name for name in names if any(known[word] == 1 for word in {*words(name)} & heard)]
     numbers = [str(NUMERALS.get(word, _ORDINALS.get(word, word))) for word in words(said)]
-    listed = {str(number): name for number, name in enumerate(names, start=1)}
-    numbered = [listed[number] for number in numbers if number in listed][:1]
-    return next((found[0] for found in (spelled, told, numbered) if len(found) == 1), "")
+    numbered = [name for number, name in enumerate(names, start=1) if str(number) in numbers]
+    return next((found[0] for found in (spelled, numbered) if len(found) == 1), "")
 
 
 def _with_hour(planner: Planner, said: str, last: PastCall) -> Step | None:
-    """Return the last call with the hour that `said` picks of the two that were asked about."""
-    offer, hours, ordinal = planner.offers.get(last.tool), last.follow_up.hours, _ordinal_in(said)
-    if offer is None or len(hours) != 2 or len(words(said)) > _LONGEST_HOUR:
+    """Return the last call with the hour that `said` names where two were asked about: "17:00"."""
+    offer = planner.offers.get(last.tool)
+    if offer is None or not last.follow_up.hours or not re.search(r"\d", said):
         return None
-    picked = hours[ordinal[0] - 1] if ordinal and ordinal[0] <= 2 and not planner.plan(said).steps else said
-    for parameter in offer.parameters:
-        when = last.arguments.get(parameter.name)
-        if parameter.kind is not Kind.WHEN or not isinstance(when, str):
+    for one in offer.parameters:
+        if one.kind is not Kind.WHEN or not isinstance(when := last.arguments.get(one.name), str):
             continue
-        told = [one for one in pieces(when, planner.reader.person.language) if one.kind == "clock"]
-        has_hour = re.search(r"\d", picked)  # "17:00", else "pm" after "tomorrow at 5"
-        timed = picked if has_hour else f"{when} {picked}"
-        for clock in told[:1] if has_hour else ():
-            timed = f"{when[: clock.start]} {picked} {when[clock.end :]}"
-        is_sure = (told or has_hour) and planner.reader.is_moment(timed)
-        if is_sure and planner.reader.when(timed).when is not None:
-            return Step(last.tool, {**last.arguments, parameter.name: " ".join(timed.split())})
+        found = pieces(when, planner.reader.person.language)
+        for clock in (piece for piece in found if piece.kind == "clock"):
+            timed = f"{when[: clock.start]} {said} {when[clock.end :]}"
+            if planner.reader.is_moment(timed) and planner.reader.when(timed).when is not None:
+                return Step(last.tool, {**last.arguments, one.name: " ".join(timed.split())})
     return None
 
 
@@ -236,7 +213,7 @@ def _picked_line(planner: Planner, said: str, earlier: Sequence[Exchange]) -> Pl
         is_own = {planner.category(step.tool) for step in plan.steps} == {planner.category(shown.tool)}
         if is_own and len(about) == len(plan.steps) and all(step.missing is None for step in about):
             if not number:
-                return Plan(lacking=len(numbers))
+                return Plan(withheld=True)
             return Plan(tuple(_with_line(step, wanted, number, own) for step in about))
     return Plan()
 
@@ -275,11 +252,8 @@ def _varied(planner: Planner, said: str, last: PastCall, plan: Plan) -> Step | N
     if step is None or not any(one.missing is None for one in plan.steps):
         return step
     rest, bare = _named(said)
-    is_incomplete = (
-        any(map(planner.reader.is_moment, (rest, bare)))
-        or _PERCENT.fullmatch(bare) is not None
-        or CALCULATED_ON.match(fold(said)) is not None
-    )
+    is_moment = any(map(planner.reader.is_moment, (rest, bare)))
+    is_incomplete = is_moment or CALCULATED_ON.match(fold(said)) is not None
     return step if is_incomplete and {one.tool for one in plan.steps} == {step.tool} else None
 
 
@@ -316,31 +290,15 @@ def _named(said: str) -> tuple[str, str]:
 
 def _variant(planner: Planner, parameter: Parameter, had: JSON, rest: str, bare: str) -> JSON:
     """Return the parameter's value instead of what it `had`, None if these words are nothing for it."""
-    if parameter.kind is Kind.EXPRESSION:
-        of = not WORDS["of"].isdisjoint(words(rest)[:1])  # "and of 400", where "and 15" may be the share
-        is_clear = isinstance(had, str) and (of or _PERCENT.match(bare) or not _PERCENT.search(had))
-        return _recalculated(str(had), bare) if is_clear else None
     is_moment = planner.reader.is_moment(bare)
     if parameter.kind is Kind.WHEN and not is_moment and planner.reader.is_moment(rest):
         return convert(rest, parameter, planner.reader)
     is_name = not re.search(r"\d", bare) and len(words(bare)) <= _LONGEST_NAME
     fits = {
-        Kind.QUANTITY: isinstance(had, str),
-        Kind.UNIT: had is not None and is_name,
         Kind.WHEN: is_moment or (isinstance(had, str) and is_name),  # "and for new year?"
         Kind.PLACE: is_name and not is_moment,
     }
     return convert(bare, parameter, planner.reader) if fits.get(parameter.kind) else None
-
-
-def _recalculated(had: str, bare: str) -> str | None:
-    """Return the expression with another percentage, or another last number."""
-    if not is_arithmetic(bare):
-        return None
-    if _PERCENT.fullmatch(bare):
-        return _PERCENT.sub(lambda _: bare, had, count=1) if _PERCENT.search(had) else None
-    last = re.search(rf"({_NUMBER})(\D*)$", had)
-    return f"{had[: last.start()]}{bare}{last[2]}" if last and not _PERCENT.match(last[0]) else None
 
 
 def _resolved(plan: Plan, planner: Planner, before: Exchange) -> Plan:

@@ -138,8 +138,6 @@ class OfflineModel:
         language, said = person.language, request.said
         planner = self._planner(request.tools, person)
         results, rounds, late = _so_far(request.messages)
-        if followups.picks_none(said, request.earlier):
-            return _reply(request, say(language, "All right, none of them."))
         asks = bool(said.strip()) and small_talk(said) is None and not (request.waits and is_undo(said))
         plan = self._plan(request, late, planner) if planner.offers and asks else Plan()
         facts = answering_facts(request.facts, said) if asks else []
@@ -148,8 +146,6 @@ class OfflineModel:
             refusal = replies.withheld_text(plan.unknown, language)
         elif plan.is_when_unclear and not plan.steps:
             refusal = replies.unclear_when_text(language)
-        elif plan.lacking:
-            refusal = replies.lacking_text(plan.lacking, language)
         elif not plan.steps and is_undo(said):
             refusal = say(language, "I cannot undo that by myself. Tell me in a whole sentence what to do.")
         elif asks and not plan.steps and self._is_for_owners(person, said):

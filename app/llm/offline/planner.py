@@ -75,13 +75,12 @@ class Step:
 class Plan:
     """The steps of a message, and its parts that no step is about.
 
-    `lacking`: the number of lines of the list shown last, if the line that was picked is not one of them.
-    `withheld`: a change is asked for by no clear order; `is_when_unclear`: at a time that is not understood.
+    `withheld`: a change is asked for by no clear order, or of a line that the list shown last does not have;
+    `is_when_unclear`: at a time that is not understood.
     """
 
     steps: tuple[Step, ...] = ()
     unknown: tuple[str, ...] = ()
-    lacking: int = 0
     withheld: bool = False
     is_when_unclear: bool = False
 

@@ -97,15 +97,6 @@ def withheld_text(parts: Sequence[str], language: str) -> str:
     return "\n\n".join((text, unknown_text(parts, language))) if parts else text
 
 
-def lacking_text(count: int, language: str) -> str:
-    """Return the answer to the choice of a line that the list shown last does not have."""
-    return say(
-        language,
-        "I changed nothing: I cannot tell which line you mean. The list above has {count}.",
-        count=count,
-    )
-
-
 def example_of(offer: Offer, phrases: Sequence[str], language: str) -> str:
     """Return a phrase of a tool as a whole message in this language, its slots filled with samples."""
     samples = {one.name: _sample(one, language) for one in offer.parameters}
