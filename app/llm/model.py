@@ -52,9 +52,8 @@ class ModelRequest:
     """One model call.
 
     A real model reads only `messages` and `tools`, both in the chat-completions form. The built-in model
-    works from `said` (the person's bare words), `person`, `earlier` (the last few turns, the newest last),
-    `facts` (what the person asked to be remembered) and, in a classifier call, `categories` (name,
-    description).
+    works from `said` (the person's bare words), `person`, `earlier` (the last few turns, the newest last)
+    and, in a classifier call, `categories` (name, description).
     """
 
     purpose: Literal["classify", "answer"]
@@ -65,7 +64,6 @@ class ModelRequest:
     categories: tuple[tuple[str, str], ...] = ()
     earlier: tuple[Exchange, ...] = ()
     max_tokens: int = 0  # of the answer, so that a budget holds; 0: the server's own limit
-    facts: tuple[str, ...] = ()
     waits: bool = False  # a question to the person is open; the messages name it
 
 

@@ -98,8 +98,6 @@ async def _complete(turn: TurnContext, tools: list[Message]) -> ModelAnswer:
             person=turn.person,
             earlier=_earlier_exchanges(turn.state),
             max_tokens=turn.tokens_left(tools),
-            # all or none: an answer that leaves some out would be false
-            facts=() if any(fact.outside for fact in turn.facts) else tuple(fact.text for fact in turn.facts),
             waits=bool(turn.state.open_questions),
         )
         try:

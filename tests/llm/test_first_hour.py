@@ -16,7 +16,7 @@ TOOLS = {
         current_time / current_time / days_between / weekday_of / calculate / convert_units / convert_money
         save_note / list_notes / - / add_to_list / check_off / show_list / set_reminder / change_reminder
         set_reminder / list_reminders / cancel_reminder / remember / recall / get_weather / get_weather
-        set_time_zone+set_usual_place / search_notes
+        set_time_zone+set_usual_place / recall+search_notes
     """,
     "pt": """
         - / current_time / current_time / days_between / calculate / calculate / convert_units / save_note

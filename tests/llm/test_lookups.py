@@ -12,9 +12,7 @@ NOTHING = json.dumps({"ok": True, "data": {"summary": "Nothing there.", "count":
 FOUND = json.dumps({"ok": True, "data": {"summary": "1. wifi: Gato1234", "count": 1}, "meta": {}})
 
 
-async def answered(
-    abilities: ToolCatalog, language: str, said: str, *results: str, facts: tuple[str, ...] = ()
-) -> ModelAnswer:
+async def answered(abilities: ToolCatalog, language: str, said: str, *results: str) -> ModelAnswer:
     """What the model answers once its calls had these results."""
     model = OfflineModel(abilities, now=lambda: NOW)
     who = person(language)
@@ -22,10 +20,10 @@ async def answered(
     messages = [{"role": "user", "content": said}]
     for result in results:
         messages += [{"role": "assistant", "tool_calls": [{}]}, {"role": "tool", "content": result}]
-    return await model.complete(ModelRequest("answer", messages, tools, said, who, facts=facts))
+    return await model.complete(ModelRequest("answer", messages, tools, said, who))
 
 
-async def test_what_is_asked_for_is_looked_for_in_the_notes(abilities: ToolCatalog) -> None:
+async def test_what_is_asked_for_is_looked_for_in_notes_and_facts(abilities: ToolCatalog) -> None:
     for language, said, query in [
         ("es", "cuál es el wifi?", "wifi"),
         ("es", "¿dónde dejé las llaves?", "llaves"),
@@ -34,31 +32,19 @@ async def test_what_is_asked_for_is_looked_for_in_the_notes(abilities: ToolCatal
         ("en", "what's the locker code?", "locker"),
         ("en", "wheres my passport", "passport"),
     ]:
-        (call,) = (await answered(abilities, language, said)).calls
-        assert (call.name, call.arguments) == ("search_notes", {"query": query})
+        looked = {call.name: call.arguments for call in (await answered(abilities, language, said)).calls}
+        assert looked == {"search_notes": {"query": query}, "recall": {"about": query}}
 
 
-async def test_a_remembered_fact_answers_where_no_note_does(abilities: ToolCatalog) -> None:
-    for said in ["qual é a senha do wifi?", "qual é o wifi?"]:
-        facts = ("a senha do wifi é Gato1234", "meu cachorro se chama Rex")
-        asked = await answered(abilities, "pt", said, facts=facts)
-        told = await answered(abilities, "pt", said, *[NOTHING] * len(asked.calls), facts=facts)
-        assert told.text == say("pt", "You told me: {facts}", facts=facts[0])
-        both = await answered(abilities, "pt", said, *[FOUND] * len(asked.calls), facts=facts)
-        assert both.text.endswith(told.text)  # the note may be an older one
-
-
-async def test_a_remembered_fact_answers_sooner_than_a_tool_that_is_only_guessed(
-    abilities: ToolCatalog,
-) -> None:
-    facts = ("o banco fecha às 16h",)
-    answer = await answered(abilities, "pt", "que horas fecha o banco?", facts=facts)
-    assert (answer.calls, answer.text) == ((), say("pt", "You told me: {facts}", facts=facts[0]))
+async def test_only_what_was_found_is_told(abilities: ToolCatalog) -> None:
+    answer = await answered(abilities, "en", "what's the wifi", NOTHING, FOUND)
+    assert answer.text == "1. wifi: Gato1234"
 
 
 async def test_a_question_that_nothing_answers_was_not_understood(abilities: ToolCatalog) -> None:
     for said in ["what is the meaning of life", "I forgot - also butter"]:
-        answer = await answered(abilities, "en", said, NOTHING)
+        looked = (await answered(abilities, "en", said)).calls
+        answer = await answered(abilities, "en", said, *[NOTHING] * len(looked))
         assert answer.text.startswith(say("en", "I did not understand that."))
 
 

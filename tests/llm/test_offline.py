@@ -176,37 +176,6 @@ async def test_a_yes_beside_an_open_question_is_not_told_that_there_is_none() ->
     assert (await offline().complete(waiting)).text.startswith("Si con eso respondes una pregunta mía")
 
 
-FACTS = (
-    "el proveedor es Carlos",
-    "mi cumple es el 4 de mayo",
-    "a senha do wifi é banana123",
-    "a julia gosta de chocolate",
-    "the gate code is 4451",
-    "Dev's shoe size is 9",
-    "a senha do banco do Davi é 77",
-)
-
-
-async def test_what_was_to_be_remembered_is_told_when_asked_for() -> None:
-    for language, said, fact in [
-        ("es", "cuando es mi cumple?", 1),
-        ("es", "quien es mi proveedor?", 0),
-        ("pt", "qual a senha do wifi?", 2),
-        ("pt", "o que vc sabe da julia?", 3),
-        ("en", "gate code?", 4),
-        ("en", "what's the gate code", 4),
-    ]:
-        answer = await offline().complete(asked(said, language, facts=FACTS))
-        assert answer.text.endswith(f": {FACTS[fact]}")
-        assert not answer.calls
-
-
-async def test_what_is_asked_of_something_or_somebody_else_is_no_fact() -> None:
-    for said in ["who wrote the gate of hell?", "what's my shoe size?", "qual a senha do banco?", "size?"]:
-        answer = await offline().complete(asked(said, facts=FACTS))
-        assert answer.text.startswith("I did not understand")
-
-
 def test_numbers_are_read_as_people_write_them() -> None:
     for kind, language, written, read in [
         ("number", "es", "1.000.000", 1000000.0),

@@ -22,17 +22,7 @@ from app.people import Person
 from app.search.clauses import fragments_of
 from app.search.index import ToolIndex
 from app.search.phrases import can_fill, read_template
-from app.search.words import (
-    ALL_STOP_WORDS,
-    WORDS,
-    content,
-    holds,
-    says_something,
-    spans,
-    stem,
-    tells_of_another,
-    words,
-)
+from app.search.words import ALL_STOP_WORDS, WORDS, content, says_something, spans, words
 from app.store.journal import Tokens
 from app.text import fold
 
@@ -57,7 +47,7 @@ _QUESTION = re.compile(
 
 
 class Catalog(Protocol):
-    """Tells what is installed now: example phrases by tool, tools that change nothing or are for owners."""
+    """Tells what is installed now: example phrases by tool, tools that change nothing."""
 
     @property
     def index(self) -> ToolIndex: ...
@@ -91,14 +81,12 @@ class OfflineModel:
         known, language = dict(request.categories), detect_language(said, person.language) or person.language
         fragments = fragments_of(said) if small_talk(said) is None else []
         planner = self._planner(self._catalog.definitions(person), person)
-        planned = followups.plan_after(planner, said, request.earlier).steps if fragments else ()
+        planned = self._plan(replace(request, said=said), "", planner).steps if fragments else ()
         tools = sure = list(dict.fromkeys(step.tool for step in planned))
         if fragments and not planned:  # what cannot be done yet may be about what was done before
             done = [[call.tool for call in one.calls] for one in reversed(request.earlier)]
             tools = [*next(filter(None, done), ()), *(step.tool for step in planner.plan(said).steps)]
         ranked = [tool for fragment in fragments for tool in self._ranked(fragment)]
-        if fragments and not tools:
-            ranked += [step.tool for step in self._looked_up(said, planner).steps]
         found = dict.fromkeys(map(planner.category, (*tools, *ranked)))
         names = [category for category in found if category in known]
         meant = [tool.replace("_", " ") for tool in (tools or ranked)[: max(2, len(set(sure)))]]
@@ -109,24 +97,24 @@ class OfflineModel:
         }
         return _reply(request, json.dumps(reading, ensure_ascii=False))
 
-    def _looked_up(self, said: str, planner: Planner) -> Plan:
-        """Search what the person has written down for what a question asks for that no phrase fits."""
-        if followups.may_vary(said) or not _DENIES.isdisjoint(words(said)):
-            return Plan()
-        if len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said):
-            return Plan()
+    def _looked_up(self, said: str, planner: Planner) -> Sequence[Step]:
+        """Return searches of what the person has written down for what a question asks for."""
+        is_other = followups.may_vary(said) or not _DENIES.isdisjoint(words(said))
+        if is_other or len(said) > _LONGEST_QUESTION or re.search(ADDRESS, said):
+            return ()
         telling = set(_telling(said))
         kept = [said[word.start : word.end] for word in spans(said) if word.text in telling]
         is_bare = said.rstrip().endswith("?") and len(kept) <= _MAX_BARE_WORDS
         if not kept or len(kept) > _MOST_ASKED or not (is_bare or _QUESTION.match(fold(said))):
-            return Plan()
-        phrases = self._catalog.phrases()
+            return ()
+        phrases, steps = self._catalog.phrases(), dict[str, Step]()
         for name, offer in planner.offers.items():
             for template in (read_template(name, phrase) for phrase in phrases.get(name, ())):
                 parameter = offer.parameter(template.last_slot)
-                if template.is_vague and parameter is not None and parameter.kind is Kind.WORDS:
-                    return Plan((Step(name, {parameter.name: " ".join(kept)}, is_guess=True),))
-        return Plan()
+                is_asked = template.is_vague and not template.takes_all and planner.only_reads(name)
+                if is_asked and parameter is not None and parameter.kind in (Kind.WORDS, Kind.TEXT):
+                    steps[name] = Step(name, {parameter.name: " ".join(kept)}, is_guess=True)
+        return list(steps.values())
 
     def _ranked(self, fragment: str) -> list[str]:
         hits = self._catalog.index.rank(fragment, limit=3) if says_something(fragment) else []
@@ -140,7 +128,6 @@ class OfflineModel:
         results, rounds, late = _so_far(request.messages)
         asks = bool(said.strip()) and small_talk(said) is None and not (request.waits and is_undo(said))
         plan = self._plan(request, late, planner) if planner.offers and asks else Plan()
-        facts = answering_facts(request.facts, said) if asks else []
         refusal = ""
         if plan.withheld and not plan.steps:
             refusal = replies.withheld_text(plan.unknown, language)
@@ -148,32 +135,17 @@ class OfflineModel:
             refusal = replies.unclear_when_text(language)
         elif not plan.steps and is_undo(said):
             refusal = say(language, "I cannot undo that by myself. Tell me in a whole sentence what to do.")
-        elif asks and not plan.steps and self._is_for_owners(person, said):
-            refusal = say(language, "Only the person who owns this assistant can ask me for that.")
         if refusal:
             return _reply(request, refusal)
-        if facts and not results and not plan.steps:
-            return _reply(request, replies.facts_text(facts, language))
-        looks = asks and not plan.steps
-        plan = self._looked_up(said, planner) if looks else plan
         calls = [step for step in plan.steps if step.missing is None]
         if results and not is_done(results[-1]):  # a place that one does not know is none for another
             calls = [one for at, one in enumerate(calls) if at < len(results) or not one.says(calls[at - 1])]
         if pending := self._next_round(calls[len(results) :], rounds):
             return _reply(request, steps=pending, made=len(results))
-        if results and facts and all(map(found_nothing, results)):
-            return _reply(request, replies.facts_text(facts, language))
-        forgot = any(one.phrase and not WORDS["forgot"].isdisjoint(one.phrase.literals) for one in plan.steps)
-        if (looks or forgot) and all(map(found_nothing, results)):
-            results = []
-        is_guess = all(
-            step.is_guess or (step.phrase and (step.phrase.takes_all or step.phrase.is_vague))
-            for step in plan.steps
-        )
-        if is_guess and all(map(is_not_meant, results)):
-            results = []  # nobody asked for a tool that has nothing to work with
+        results = [
+            one for at, one in enumerate(results) if at >= len(calls) or not _is_in_vain(calls[at], one)
+        ]
         told = [results_text(results, language)] if results else []
-        told += [replies.facts_text(facts, language)] if told and facts and facts[0] not in told[0] else []
         if plan.steps and plan.unknown:
             told.append(replies.unknown_text(plan.unknown, language))
         asked = next((step.missing for step in plan.steps if step.missing is not None), None)
@@ -191,11 +163,18 @@ class OfflineModel:
         return calls if rounds >= _MAX_ROUNDS - 1 else calls[: min([*alone, *again, MAX_PARALLEL])]
 
     def _plan(self, request: ModelRequest, late: str, planner: Planner) -> Plan:
+        """Return the steps of a message; a question is also looked up, unless it asks for something else."""
         late = late if request.said.endswith(late) else ""
         plan = followups.plan_after(planner, request.said.removesuffix(late), request.earlier)
         more = planner.plan(late)
         unknown, withheld = (*plan.unknown, *more.unknown), plan.withheld or more.withheld
-        return replace(plan, steps=(*plan.steps, *more.steps), unknown=unknown, withheld=withheld)
+        plan = replace(plan, steps=(*plan.steps, *more.steps), unknown=unknown, withheld=withheld)
+        looked = {step.tool: step for step in self._looked_up(request.said, planner)}
+        is_search = all(step.tool in looked and step.arguments for step in plan.steps)
+        if withheld or plan.is_when_unclear or not is_search:
+            return plan
+        looked |= {step.tool: step for step in plan.steps}
+        return replace(plan, steps=tuple(looked.values()), unknown=() if looked else unknown)
 
     def _planner(self, tools: Sequence[Mapping[str, JSON]], person: Person) -> Planner:
         """Return a planner for these tools but those that words cannot fill, or that lead to texts only."""
@@ -222,15 +201,6 @@ class OfflineModel:
             return say(language, "All right. What I did last stays as it is.")
         return replies.talk_text(talk, person.name, self._examples(planner, language), language)
 
-    def _is_for_owners(self, person: Person, said: str) -> bool:
-        """Tell whether the message asks for a tool of the owner's, and comes from somebody else."""
-        if person.is_owner:
-            return False
-        owner = replace(person, role="owner")
-        planned = self._planner(self._catalog.definitions(owner), owner).plan(said)
-        own = {tool["function"]["name"] for tool in self._catalog.definitions(person)}
-        return any(step.tool not in own for step in planned.steps)
-
     def _examples(self, planner: Planner, language: str) -> list[str]:
         """Return one example of each category, of tools that take free text first."""
         found: dict[str, str] = {}
@@ -242,6 +212,14 @@ class OfflineModel:
             if example := replies.example_of(offer, phrases.get(offer.name, ()), language):
                 found[category] = example
         return list(found.values())
+
+
+def _is_in_vain(step: Step, result: str) -> bool:
+    """Tell whether a guess found nothing, or a tool that hardly was meant has nothing to work with."""
+    phrase = step.phrase
+    is_guess = step.is_guess or (phrase is not None and not WORDS["forgot"].isdisjoint(phrase.literals))
+    is_vague = is_guess or (phrase is not None and (phrase.takes_all or phrase.is_vague))
+    return (is_guess and found_nothing(result)) or (is_vague and is_not_meant(result))
 
 
 def _so_far(messages: Sequence[Mapping[str, JSON]]) -> tuple[list[str], int, str]:
@@ -275,22 +253,6 @@ def _reply(request: ModelRequest, text: str = "", steps: Sequence[Step] = (), ma
     read = len(json.dumps([request.messages, request.tools], ensure_ascii=False, default=str))
     tokens = Tokens(prompt=read // 4, completion=max(1, (written + len(text)) // 4))
     return ModelAnswer(text=text, calls=calls, tokens=tokens, model=MODEL_NAME)
-
-
-def answering_facts(facts: Sequence[str], said: str) -> list[str]:
-    """Return the facts about just what a question asks for: "gate code?", "when is my birthday"."""
-    telling = _telling(said) if _DENIES.isdisjoint(words(said)) else []
-    wanted = {stem(word) for word in telling}
-    known = [fact for fact in facts if 0 < len(wanted) <= _MOST_ASKED and holds(fact, wanted)]
-    return [fact for fact in known if not tells_of_another(fact, telling) and _is_about(fact, wanted)]
-
-
-def _is_about(fact: str, wanted: Collection[str]) -> bool:
-    """Tell whether a question names all that a fact is about, whose it is included."""
-    found = words(fact)
-    verb = next((at for at, word in enumerate(found) if word in WORDS["copulas"]), 0)
-    subject = [word for word in found[:verb] if word not in ALL_STOP_WORDS and word not in WORDS["values"]]
-    return {*map(stem, subject or content(found)[:1])} <= {*wanted, *map(stem, WORDS["values"])}
 
 
 def _telling(said: str) -> list[str]:

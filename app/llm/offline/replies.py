@@ -73,12 +73,6 @@ def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: s
     }[talk]
 
 
-def facts_text(facts: Sequence[str], language: str) -> str:
-    """Return what the person asked to be remembered."""
-    told = (inline(fact, language) for fact in facts[:_MAX_QUOTED])
-    return say(language, "You told me: {facts}", facts="\n".join(told))
-
-
 def unknown_text(parts: Sequence[str], language: str) -> str:
     """Name the parts of a message that nothing was done about, while something else was."""
     listed = ", ".join(f"“{inline(part[:_LONGEST_QUOTE], language)}”" for part in parts[:_MAX_QUOTED])
