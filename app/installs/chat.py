@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
@@ -282,22 +281,13 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:
         """Make the card, or raise `Refused` with a list to choose from or with the reason."""
         language = context.language
-        warning = ""
-        if holds_secret(context.message):
-            warning = say(
-                language,
-                "Your message holds what looks like a secret. I do not use it. Since it stands in this chat "
-                "now, it is better to make a new one and give that in a shell.",
-            )
         asked = {**arguments, "name": _without_secrets(str(arguments["name"]))}
         if "offline" in context.shown_again:
             asked["network"] = False
         plan = await self._plan(asked, language)
         if "details" in context.shown_again:
-            card = self._writer.whole(language, plan)
-        else:
-            card = await self._writer.short(language, plan, _room(context) - len(warning))
-        return replace(card, text="\n".join(filter(None, (card.text, warning))))
+            return self._writer.whole(language, plan)
+        return await self._writer.short(language, plan, _room(context))
 
     @_in_words
     async def removal_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:

@@ -77,7 +77,7 @@ class SkillInstaller(InstallPipeline[SkillCard, Installed]):
         before = self._current(card.name)
         if before is None:
             return card
-        place = (before.source, urlsplit(before.sent_on).netloc or before.sent_on)
+        place = (before.source, before.sent_on)
         came_from = tuple(filter(None, place)) if place != (card.source, card.sent_on) else ()
         return dataclasses.replace(card, came_from=came_from, replaces=before.sha256)
 

@@ -243,7 +243,6 @@ def test_a_secret_is_given_outside_the_chat_and_the_tools_are_there_then(port: A
     token = "ghp_abcdefghijklmnop0123456789"
     graph.say("p0", f"install the server {KEYED}. {token}")
     question = asked(graph, "p0")
-    assert "looks like a secret. I do not use it" in cards(graph, "p0")
     press(graph, "p0", question, "Install+trust")
     receipt = told(graph, "p0", "✓ Installed: harbour 1.0.0")
     assert "recado mcp secret harbour HARBOUR_KEY" in receipt
