@@ -33,13 +33,6 @@ def stamp(path: str | Path) -> Stamp:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder as `_listed` does; nothing for a folder that cannot be read."""
-    with suppress(OSError):
-        return _listed(folder)
-    return []
-
-
 def signature(folder: str | Path) -> Signature:
     """Return the stamps of a skill's files; that of SKILL.md is the first.
 

@@ -15,7 +15,7 @@ from app.people import Audience
 from app.processes.sandbox import Sandbox
 from app.security import write_private
 from app.settings import Settings
-from app.skills.folder import Signature, Stamp, entries, is_skill, signature, stamp
+from app.skills.folder import Signature, Stamp, is_skill, signature, stamp
 from app.skills.installed import Installed, TreeError, current, is_installed_folder
 from app.skills.skill import RELEASE_SKILLS, Skill, broken_skill, bundled_names, load_skill
 from app.skills.workers import FailureReporter, Workers
@@ -91,7 +91,7 @@ class SkillLoader:
     def _folders(self) -> Iterator[str]:
         release, own = os.path.abspath(self._release), os.path.abspath(self._skills_dir)
         paths = [os.path.join(release, name) for name in sorted(bundled_names(self._release))]
-        paths += [entry.path for entry in entries(own) if os.path.isdir(entry.path)]
+        paths += sorted(map(str, Path(own).glob("[!.]*/")))
         if self._store is not None:
             self._records = self._store.records()
         yield from dict.fromkeys((*paths, *self._records))

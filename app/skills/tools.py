@@ -15,7 +15,7 @@ from typing import Any
 from app.errors import RecadoError
 from app.i18n import lazy, program
 from app.messages import JSON
-from app.skills.folder import Signature, code_hash, entries, read_file
+from app.skills.folder import Signature, code_hash, read_file
 from app.skills.manifest import Manifest, ManifestError, audience_of
 from app.skills.workers import WorkerFault, Workers
 from app.tools import Tool, ToolContext, ToolResult
@@ -223,5 +223,5 @@ def missing_packages(folder: Path, source: bytes) -> tuple[str, ...]:
             names |= {name.name.partition(".")[0] for name in statement.names}
         elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
             names.add(statement.module.partition(".")[0])
-    names -= {entry.name.removesuffix(".py") for entry in entries(folder / "scripts")} | {"__main__"}
+    names -= {path.stem for path in (folder / "scripts").iterdir()} | {"__main__"}
     return tuple(sorted(name for name in names if importlib.util.find_spec(name) is None))
