@@ -42,8 +42,7 @@ class Handovers:
     async def ask(self, person: Person, conversation: str, why: str, key: str) -> Asked:
         """Ask the owners to answer a person; `key` names the call, which tells each owner once.
 
-        An owner is told of at most `MOST_ASKS` in an hour, and in that hour not again of one whom they left
-        unanswered.
+        An owner is told of at most `MOST_ASKS` in an hour.
         """
         now = time.time()
         until = now + self._settings.handover_minutes * 60
@@ -53,15 +52,13 @@ class Handovers:
             chats = [chat for chat in self._chats(conn, now) if chat.person_id != person.id]
             if not chats or not handovers.ask(conn, where, until, now):
                 return [chat.person_id for chat in chats]
-            since = max(now - 3600, handovers.last_answered(conn, where.id))
             lines = handovers.last_lines(conn, where.id)
             for chat in chats:
-                language, asks = people.language(conn, chat.person_id), f"asked:{person.id}:"
-                was_told = count_since(conn, chat.person_id, asks, since, failed_too=False)
-                if was_told or count_since(conn, chat.person_id, "asked:", now - 3600) >= MOST_ASKS:
-                    continue
-                draft = _please_answer(language, conn, person.id, why, lines)
-                put_reply(conn, chat, f"{asks}{key}:{chat.person_id}", draft, now, origin="guest")
+                if count_since(conn, chat.person_id, "asked:", now - 3600) < MOST_ASKS:
+                    language = people.language(conn, chat.person_id)
+                    draft = _please_answer(language, conn, person.id, why, lines)
+                    source = f"asked:{person.id}:{key}:{chat.person_id}"
+                    put_reply(conn, chat, source, draft, now, origin="guest")
             return [chat.person_id for chat in chats]
 
         told = await self._store.tx(write)

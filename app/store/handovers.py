@@ -3,7 +3,7 @@
 from app.messages import Echo
 from app.people import Conversation
 from app.store import delivery, events, outbox, people, turns
-from app.store.database import Connection, delete, exists, insert, new_id, scalar
+from app.store.database import Connection, delete, exists, insert, new_id
 from app.store.outbox import Draft
 
 GIVES_BACK = "/bot"  # written by the business in a conversation, gives it back to the assistant
@@ -101,12 +101,6 @@ def ask(conn: Connection, where: Conversation, until: float, now: float) -> bool
         (where.id, where.person_id, now, until),
     )
     return asked.rowcount > 0
-
-
-def last_answered(conn: Connection, conversation: str) -> float:
-    """Return when a person of the business last answered in a conversation, 0 for never."""
-    sql = "SELECT max(done_at) FROM turns WHERE conversation_id = ? AND outcome = 'business'"
-    return scalar(conn, sql, conversation) or 0.0
 
 
 def take_untold(conn: Connection, now: float) -> list[Conversation]:

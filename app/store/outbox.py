@@ -141,11 +141,10 @@ def last_source(conn: Connection, person: str, prefix: str) -> str:
     return scalar(conn, sql, person, *_range(prefix)) or ""
 
 
-def count_since(conn: Connection, person: str, prefix: str, since: float, *, failed_too: bool = True) -> int:
+def count_since(conn: Connection, person: str, prefix: str, since: float) -> int:
     """Return how many rows of a person were queued since then whose source begins so."""
-    counts = f"person_id = ? AND {_BEGINS_SO} AND created_at > ? AND (? = 1 OR state <> 'failed')"
-    sql = f"SELECT count(*) FROM outbox WHERE {counts}"
-    return int(scalar(conn, sql, person, *_range(prefix), since, failed_too))
+    sql = f"SELECT count(*) FROM outbox WHERE person_id = ? AND {_BEGINS_SO} AND created_at > ?"
+    return int(scalar(conn, sql, person, *_range(prefix), since))
 
 
 def _range(prefix: str) -> tuple[str, str]:
