@@ -8,7 +8,6 @@ from app.search.words import any_word
 from app.text import fold
 
 MAX_FRAGMENTS = 12
-_FRAGMENT_WORDS = 16
 _MAX_JOINTS = 8
 _BULLET = re.compile(r"^\s*(?:[-*•·]|\d{1,2}[.)])\s+")
 _SENTENCE_END = re.compile(
@@ -87,14 +86,3 @@ def tells_event(forgotten: str) -> bool:
     """Tell whether what somebody forgot is an event or an errand, which asks for nothing: "… to buy milk"."""
     pattern = r"(?:de )?(?:q|que|that|to|\w+[aei]r(?:l[aeo]s?|me|[ts]e)?)\b"
     return re.match(pattern, fold(forgotten)) is not None
-
-
-def fragments_of(said: str) -> list[str]:
-    """Return the sentences of a message and the halves around each "and", clipped to their first words."""
-    found: dict[str, None] = {}
-    for line in lines(said):
-        for sentence in sentences(line):
-            found |= dict.fromkeys([sentence, *(part for pair in splits(sentence) for part in pair)])
-        if len(found) > MAX_FRAGMENTS:
-            break
-    return [" ".join(fragment.split()[:_FRAGMENT_WORDS]) for fragment in list(found)[:MAX_FRAGMENTS]]

@@ -19,7 +19,7 @@ from app.llm.results import found_nothing, is_done, is_not_meant, results_text
 from app.llm.smalltalk import Talk, small_talk
 from app.messages import JSON
 from app.people import Person
-from app.search.clauses import fragments_of
+from app.search.clauses import clauses_of
 from app.search.index import ToolIndex
 from app.search.phrases import can_fill, read_template
 from app.search.words import ALL_STOP_WORDS, WORDS, content, says_something, spans, words
@@ -79,7 +79,7 @@ class OfflineModel:
     def _classify(self, request: ModelRequest) -> ModelAnswer:
         said, person = request.said[:LONGEST_PLANNED], request.person or _NOBODY
         known, language = dict(request.categories), detect_language(said, person.language) or person.language
-        fragments = fragments_of(said) if small_talk(said) is None else []
+        fragments = [said, *clauses_of(said)] if small_talk(said) is None else []
         planner = self._planner(self._catalog.definitions(person), person)
         planned = self._plan(replace(request, said=said), "", planner).steps if fragments else ()
         tools = sure = list(dict.fromkeys(step.tool for step in planned))
