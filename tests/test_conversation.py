@@ -235,20 +235,17 @@ def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_pro
     assert "does not pass on" in last_user_text(town.model.main_calls[-1])
 
 
-def test_who_writes_too_fast_is_told_once_and_every_message_is_answered_those_that_waited_with_a_quote(
-    make_world, model
-):
+def test_who_writes_too_fast_is_told_once_and_every_message_is_answered(make_world, model):
     server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="2")
-    wamids = [graph.say("p0", text) for text in ("m1", "m1", "m2", "m3")]  # the same words again
+    for text in ("m1", "m1", "m2", "m3"):  # the same words again
+        graph.say("p0", text)
     wait_for(lambda: len(server.rows("SELECT 1 FROM inbox")) == 4, "every message to come in")
     wait_for(lambda: not open_work(server), "every message to be answered")
     notices = [text for text in graph.texts("p0") if not text.startswith("you said")]
     assert len(notices) == 1
     said = server.rows("SELECT count(*) AS n FROM messages WHERE direction = 'in' AND turn_id IS NOT NULL")
     assert said[0]["n"] == 4
-    quoted = {send["body"]["text"]["body"]: send["body"].get("context") for send in graph.sends("p0")}
-    assert quoted["you said: m1"] is None
-    assert quoted["you said: m3"] == {"message_id": wamids[-1]}
+    assert graph.texts("p0")[-1] == "you said: m3"
 
 
 def test_a_body_older_than_redeliveries_is_a_dead_letter(town):

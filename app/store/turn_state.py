@@ -54,7 +54,6 @@ class InboxMessage:
     payload: JSON
     at: float
     command: str
-    waited: bool = False  # the person's rate limit delayed it
     received_at: float = 0.0
 
 
@@ -212,8 +211,7 @@ def _members(conn: Connection, turn: str) -> tuple[InboxMessage, ...]:
     rows = conn.execute(
         "SELECT m.id AS row, CASE m.kind WHEN 'scheduled' THEN '' ELSE coalesce(m.wamid, '') END AS wamid,"
         " m.kind, m.text, m.payload, m.at, i.received_at,"
-        " CASE WHEN i.kind IN ('message', 'scheduled') THEN '' ELSE i.kind END AS command,"
-        " i.due_at > i.received_at AS waited FROM inbox i"
+        " CASE WHEN i.kind IN ('message', 'scheduled') THEN '' ELSE i.kind END AS command FROM inbox i"
         " JOIN messages m ON m.id = i.message_id WHERE i.turn_id = ? ORDER BY i.seq",
         (turn,),
     )

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
@@ -145,9 +144,6 @@ def _draft(turn: TurnContext, text: str) -> Draft:
     if not parts and not turn.sent_along:
         text = say(language, "I found nothing to say to that. Could you put it another way?")
         parts = turn.channel.render(text)
-    last = turn.state.members[-1:]
-    if parts and last and last[0].waited:  # other things were said meanwhile: show what this answers
-        parts[0] = replace(parts[0], quoted=last[0].wamid)
     return Draft(text, tuple(parts))
 
 
