@@ -1,6 +1,5 @@
 """Selection of the tools that a model call offers: by words and categories, steady through a conversation."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -13,9 +12,7 @@ from app.search.index import ToolIndex
 from app.search.words import says_something
 
 ROOM = 3_300  # bytes of definitions that come with a change, beside what is needed
-_MORE_ROOM = 1.25  # factor if several categories were chosen, or none
 _RANKED = 4  # times the limit: the tools that are ranked for each phrase
-_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
 MOST_CLAUSES = 4
 _BOOST = 1.25  # of a chosen category; soft: a tool of another one that fits much better still wins
@@ -70,8 +67,6 @@ def select_tools(
     included = [name for name in beside if name in tools]
     wanted = _wanted(intent, rankings, tools, fixed, included, limit)
     names = had
-    if not intent.is_clear or len(intent.categories) != 1:
-        room = round(room * _MORE_ROOM)
     if not had or len(had) > limit or not set(wanted.needed).issubset(had):
         names = _renewed(had, wanted, sizes, room, limit)
     return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings) for name in names)
@@ -116,9 +111,8 @@ def _rank(intent: Intent, said: str, index: ToolIndex, tools: Mapping[str, str],
     own = frozenset(name for name, category in tools.items() if category in intent.categories)
     rankings: list[Ranking] = []
     for text in dict.fromkeys(text for text in asked if says_something(text)):
-        named = f"{text} web page" if intent.source == "sticky" and _ADDRESS.search(text) else text
         ranked = []
-        for id, score, coverage in index.spread(named, among=tools.keys(), apart=own, limit=depth):
+        for id, score, coverage in index.spread(text, among=tools.keys(), apart=own, limit=depth):
             worth = score * (_BOOST if id in own else 1.0)
             ranked.append(Ranked(id, tools[id], "" if text == said else text, score, worth, coverage))
         if ranked:

@@ -12,13 +12,12 @@ import structlog
 from app.mcp.servers import McpServers
 from app.messages import JSON
 from app.people import Person, may_use
-from app.routing.classifier import MOST_CATEGORIES, Intent
+from app.routing.classifier import Intent
 from app.routing.phrase_book import PhraseBook
 from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.snapshot import CatalogSnapshot, build_snapshot
 from app.search.index import ToolIndex
 from app.search.phrases import can_fill, without_given
-from app.search.words import says_something
 from app.skills import SkillLoader
 from app.skills.model_tools import (
     LOAD_SKILL,
@@ -39,7 +38,6 @@ log = structlog.get_logger(__name__)
 
 SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
 LONGEST_DESCRIPTION = 200  # characters of what a search tells of a tool
-_FITTING_COVERAGE = 0.34
 _SLOT = re.compile(r"\{\w+\}")
 
 
@@ -233,7 +231,7 @@ class ToolCatalog:
         `sticky` tools and `active` skills are those that the conversation had.
         """
         usable = self.catalog.usable(person)
-        about = self._about(intent, said, usable)
+        about = tuple(name for name in intent.categories if name in usable)
         lengths = {name: len(usable[name].instructions) for name in {*active, *about} if name in usable}
         shown = place(active, about, lengths)
         longest = max((lengths[name] for name in about if name in shown), default=0)
@@ -322,19 +320,6 @@ class ToolCatalog:
         """Return the names of the tools that change nothing, without the one that only names others."""
         tools = self.catalog.tools
         return frozenset(name for name, tool in tools.items() if tool.read_only and name != SEARCH_TOOLS)
-
-    def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
-        """Return the skills among the chosen categories; if these are not clear, also those whose words fit.
-
-        Beside categories only those without tools: tools are found by themselves.
-        """
-        names = list(intent.categories)
-        for text in (*intent.phrases, said) if not intent.is_clear else ():
-            hits = self.skill_index.rank(text, among=usable, limit=1) if says_something(text) else []
-            for hit in hits:
-                if hit.coverage >= _FITTING_COVERAGE and not (intent.categories and usable[hit.id].tools):
-                    names.append(hit.id)
-        return tuple(name for name in dict.fromkeys(names) if name in usable)[:MOST_CATEGORIES]
 
     def _readable(self, reading: str, about: Sequence[str], shown: Sequence[str]) -> list[Skill]:
         """Return the skills that one of our own tools may be asked for: for a text, a file, a script."""
