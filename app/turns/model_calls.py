@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 
 import orjson
@@ -103,10 +103,9 @@ async def _complete(turn: TurnContext, tools: list[Message]) -> ModelAnswer:
         try:
             return await turn.patience.complete(turn.services.model, request)
         except ModelError as error:
-            if not error.is_too_long or turn.shortened == len(SHORTER):
+            if not error.is_too_long or turn.prompt.steps == len(SHORTER):
                 raise
-            turn.shortened += 1
-            turn.build_prompt()
+            turn.prompt = replace(turn.prompt, steps=turn.prompt.steps + 1)
             log.warning("the prompt is too long for the model", turn=turn.id)
 
 

@@ -101,7 +101,6 @@ def build_prompt(
     facts: Sequence[Fact],
     tools: list[Message],
     since: Sequence[Message] = (),
-    steps: int = 0,
 ) -> Prompt:
     """Build the prompt of a model call; `since` are the messages after the person's."""
     earlier = history_messages(
@@ -111,7 +110,7 @@ def build_prompt(
         # a message of its own would be the second of the same side in a row
         earlier[0] = {**earlier[0], "content": f"{summary}\n{earlier[0]['content']}"}
     newest = newest_message(turn, person, facts)
-    return Prompt(system_message(person, skills), earlier, newest, since, tools, steps)
+    return Prompt(system_message(person, skills), earlier, newest, since, tools)
 
 
 def system_message(person: Person, skills: Sequence[Skill]) -> Message:

@@ -87,7 +87,6 @@ class TurnContext:
     tokens_today: int = 0
     prompt: Prompt = field(default_factory=Prompt)
     corrections: dict[int, str] = field(default_factory=dict)  # of answers, by the number of their round
-    shortened: int = 0  # steps by which the prompt was made shorter
     patience: RetryBudget = field(default_factory=RetryBudget)
     files_taken: int = 0  # counts those still on their way to the disk too
     uncertain: set[UncertainCall] = field(default_factory=set)  # calls that may have happened or not
@@ -239,7 +238,7 @@ class TurnContext:
             since += [correction_message(self.corrections[number])] if number in self.corrections else []
         skills = self.tools.instructions(routed.shown)
         tools = self.tools.offer(self.offered, self.person, routed.skills, routed.shown)
-        self.prompt = build_prompt(self.state, self.person, skills, self.facts, tools, since, self.shortened)
+        self.prompt = build_prompt(self.state, self.person, skills, self.facts, tools, since)
 
     def tokens_left(self, tools: Sequence[JSON] = ()) -> int:
         """Return how many tokens the next answer may have, 0 for no limit.
