@@ -68,6 +68,7 @@ def create_app(
         version=__version__,
         lifespan=lifespan,
         openapi_url=None,  # app.console serves it, behind the token
+        redirect_slashes=False,  # behind a proxy it would lead from https to http
         exception_handlers={
             HTTPException: _refused,
             RequestValidationError: _refused,
