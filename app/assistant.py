@@ -289,7 +289,7 @@ class Assistant:
         """Let somebody in, shut them out or make them an owner; return who it is. Raises RecadoError."""
         change = {"allow": people.allow, "block": people.block, "owner": people.make_owner}[action]
         return await self.store.tx(
-            lambda conn: change(conn, self.realm, who, time.time()), then=lambda _: self.sweep.soon()
+            lambda conn: change(conn, self.realm, who, time.time()), then=lambda _: self.look_again.set()
         )
 
     async def end(self, erased: ErasedPerson) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import unicodedata
-from functools import lru_cache
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK = re.compile(  # fillers, a braille blank, all variation selectors but that of emoji
@@ -41,7 +40,6 @@ def visible_lines(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
-@lru_cache(maxsize=4096)
 def _shown(character: str) -> str:
     is_seen = unicodedata.category(character) not in _INVISIBLE and not _BLANK.match(character)
     return character if is_seen else json.dumps(character)[1:-1]
@@ -86,7 +84,6 @@ def fold(text: str) -> str:
     return _NOT_ASCII.sub(lambda found: _fold_character(found[0]), text).lower()
 
 
-@lru_cache(maxsize=4096)
 def _fold_character(character: str) -> str:
     base = unicodedata.normalize("NFKD", character)[0].lower()
     return base if len(base) == 1 and base != " " else character

@@ -86,5 +86,5 @@ def add_conversations(site: Site) -> None:
             return where.person_id
 
         await site.store.tx(write, then=assistant.hints.wake)
-        assistant.sweep.soon()  # what was given back is answered, a turn that was taken over ends
+        assistant.look_again.set()  # what was given back is answered, a turn that was taken over ends
         return back(f"/console/conversations/{id}#end")

@@ -123,7 +123,7 @@ def add_people(site: Site) -> None:
             _known(conn, id)
             limits.set_daily(conn, id, answers, tokens)
 
-        await site.store.tx(write, then=lambda _: assistant.sweep.soon())
+        await site.store.tx(write, then=lambda _: assistant.look_again.set())
         return back(f"{HERE}/{id}")
 
     @router.post(f"{HERE}/{{id}}/forget")

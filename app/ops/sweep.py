@@ -51,10 +51,6 @@ class Sweep:
         self._asked = look_again
         self.failure = ""  # what the last look failed at, in words for an operator
 
-    def soon(self) -> None:
-        """Look now: a person was let in, or a token was mended."""
-        self._asked.set()
-
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="sweep")
 
