@@ -5,11 +5,8 @@ import io
 import os
 import sys
 import time
-import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Annotated, Literal
 
 import orjson
@@ -191,38 +188,18 @@ def times(count: int) -> str:
 
 
 @commands.command("export")
-def export_person(
-    who: Person,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A zip file to make, for their files too.")
-    ] = None,
-) -> None:
-    """Give out everything that is kept of somebody, as JSON."""
+def export_person(who: Person) -> None:
+    """Give out everything that is kept of somebody, as JSON, with the paths of their files."""
     settings = command_settings()
 
-    def read(conn: Connection) -> tuple[PersonLine, Mapping[str, JSON]]:
+    def read(conn: Connection) -> dict[str, JSON]:
         somebody = personal_data.find(conn, settings.realm, who)
-        return somebody, personal_data.export(conn, somebody)
+        files = _files(settings, somebody.id)
+        rows = personal_data.export(conn, somebody)
+        return {"names": somebody.names, "realm": somebody.realm, **rows, "files": files}
 
-    somebody, rows = read_records(settings.database, read)
-    files = _files(settings, somebody.id)
-    document = {"names": somebody.names, "realm": somebody.realm, **rows, "files": list(files)}
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
-    if to is None:
-        show(text)
-        return
-    try:
-        with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-            archive.writestr("data.json", text)
-            for name, path in files.items():
-                with suppress(FileNotFoundError):  # it went meanwhile
-                    archive.write(path, name)
-    except FileExistsError as error:
-        raise RecadoError(f"{to} is there already, and is not replaced") from error
-    except OSError as error:
-        to.unlink(missing_ok=True)
-        raise RecadoError(f"{to} cannot be written: {error.strerror or error}") from error
-    show(f"{to}: {len(files)} files, and whatever else is kept of {who}")
+    document = read_records(settings.database, read)
+    show(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
 
 
 @commands.command("erase")
@@ -255,11 +232,11 @@ async def _erase(settings: Settings, who: str) -> ErasedPerson:
         return await Erasure(store).erase(settings.realm, who)
 
 
-def _files(settings: Settings, person: str) -> dict[str, Path]:
-    """Map archive names to the person's files; links are left out, because they may lead anywhere."""
-    return {
-        os.fsencode(f"{kind}/{path.relative_to(folder)}").decode("utf-8", "replace"): path
-        for kind, folder in PersonFolders(settings.workspace_dir, settings.data_dir).of(person).items()
+def _files(settings: Settings, person: str) -> list[str]:
+    """Return the paths of the person's files; links are left out, because they may lead anywhere."""
+    return [
+        os.fsencode(path.absolute()).decode("utf-8", "replace")
+        for folder in PersonFolders(settings.workspace_dir, settings.data_dir).of(person).values()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
-    }
+    ]
