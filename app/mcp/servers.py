@@ -114,7 +114,7 @@ class McpServers:
         self._alerts = alerts
         self._limits = limits
         self._is_trial = is_trial
-        self.listeners: list[Callable[[], None]] = []  # called on the loop each time after `tools` changed
+        self.listeners: list[Callable[[], object]] = []  # called on the loop each time after `tools` changed
         self._definitions: dict[str, ServerDefinition] = {}
         self._running: dict[str, tuple[_Supervisor, asyncio.Task[None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()

@@ -39,8 +39,8 @@ class CatalogSnapshot:
     """The skills, servers and tools at one moment; it never changes, so a turn never sees half of a reload.
 
     `servers` are by category; `version` and `hash` are those of all `definitions`, by which models know the
-    tools; `sizes` are the bytes of each; `categories` are those of each tool that has one, in the order of
-    the tools' names; `trusted` are the skills and servers that are the release's or the operator's own.
+    tools; `sizes` are the bytes of each; `trusted` are the skills and servers that are the release's or the
+    operator's own.
     """
 
     skills: Mapping[str, Skill] = field(default_factory=dict)
@@ -50,7 +50,6 @@ class CatalogSnapshot:
     hash: str = ""
     definitions: Mapping[str, Schema] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
-    categories: Mapping[str, str] = field(default_factory=dict)
     trusted: frozenset[str] = frozenset()
 
     def usable(self, person: Person) -> Mapping[str, Skill]:
@@ -124,7 +123,6 @@ def build_snapshot(
         hash=hash,
         definitions=definitions,
         sizes={name: len(orjson.dumps(function)) for name, function in functions.items()},
-        categories={name: tool.category for name, tool in sorted(offered.items()) if tool.category},
         trusted=frozenset(trusted),
     )
 

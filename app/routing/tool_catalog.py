@@ -96,7 +96,7 @@ class ToolCatalog:
 
     async def refresh(self) -> None:
         """Take over what changed on disk."""
-        await asyncio.wait({self._coming()})
+        await asyncio.wait({self.refresh_soon()})
 
     async def refresh_for_message(self) -> None:
         """Take over what changed on disk, and the tools of servers that start for the first time."""
@@ -104,12 +104,8 @@ class ToolCatalog:
         if self._servers is not None and await self._servers.first_starts():
             await self.refresh()
 
-    def refresh_soon(self) -> None:
-        """Take over in the background what has just changed."""
-        self._coming()
-
-    def _coming(self) -> "asyncio.Task[None]":
-        """Return the next refresh; all who ask before it begins share it."""
+    def refresh_soon(self) -> "asyncio.Task[None]":
+        """Return the next refresh, in the background; all who ask before it begins share it."""
         if self._next is None:
             self._next = start_task(self._tasks, self._refresh(), name="refresh the tools")
         return self._next
@@ -127,7 +123,10 @@ class ToolCatalog:
                     await self._servers.refresh()
                 snapshot = await self._thread.run(self._look)
                 if snapshot is not None:
-                    self._take_over(snapshot)
+                    self.catalog = snapshot
+                    self.registry.clear()
+                    for tool in (*snapshot.tools.values(), *self._reading.values()):
+                        self.registry.register(tool)
                     self.phrase_book.look()
                     if self._servers is not None:
                         await self._servers.refresh()  # a skill that came or went may have brought some
@@ -152,12 +151,6 @@ class ToolCatalog:
         self.skill_index.add(snapshot.skill_documents())
         self._served, self._outdated = served, False
         return snapshot
-
-    def _take_over(self, snapshot: CatalogSnapshot) -> None:
-        self.registry.clear()
-        for tool in (*snapshot.tools.values(), *self._reading.values()):
-            self.registry.register(tool)
-        self.catalog = snapshot
 
     def tool(self, name: str) -> Tool | None:
         return self.registry.find(name)
@@ -207,8 +200,8 @@ class ToolCatalog:
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
         """Return the tools that a person may be offered, sorted, with their categories."""
-        of = self.catalog
-        return {name: one for name, one in of.categories.items() if may_use(person, of.tools[name].audience)}
+        tools = sorted(self.catalog.tools.items())
+        return {name: one.category for name, one in tools if one.category and may_use(person, one.audience)}
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
         """Return name and description of every skill and server that a person may use."""

@@ -83,10 +83,6 @@ class Round:
     attached: Mapping[str, JSON] = field(default_factory=dict)  # what the model's server wants back
 
     @property
-    def unfinished(self) -> tuple[ToolCall, ...]:
-        return tuple([call for call in self.calls if call.id not in self.results])
-
-    @property
     def asks(self) -> Mapping[str, JSON]:
         """Return the question that the round's tools ask the person, {} for none."""
         return next((result.asks for result in self.results.values() if result.asks), {})
@@ -161,8 +157,8 @@ def next_action(transcript: Transcript, max_rounds: int) -> Action:
     if not rounds:
         return AskModel(0, with_tools=max_rounds > 0)
     for number, one in enumerate(rounds):
-        if left := one.unfinished:
-            return RunTools(number, left, one.intents)
+        if left := [call for call in one.calls if call.id not in one.results]:
+            return RunTools(number, tuple(left), one.intents)
     last, before = rounds[-1], rounds[-2] if len(rounds) > 1 else None
     if asked := last.asks:
         return Reply(str(asked["question"]))

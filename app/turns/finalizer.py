@@ -110,9 +110,10 @@ async def over_budget(turn: TurnContext) -> None:
     await end(turn, _with_done(turn, text), "refused", source=source)
 
 
-async def abandoned(turn: TurnContext, reason: str) -> None:
-    """End a turn that cannot be finished: an honest reply, a dead letter, an alert."""
-    log.error("turn given up", turn=turn.id, person=turn.person.id, reason=Private(reason))
+async def abandoned(turn: TurnContext) -> None:
+    """End a turn that failed three times: an honest reply, a dead letter, an alert."""
+    reason = "it failed three times"
+    log.error("turn given up", turn=turn.id, person=turn.person.id)
     text = say(
         turn.person.language,
         "Something went wrong on my side and I could not finish this. The person who runs me was told.",

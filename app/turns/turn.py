@@ -41,7 +41,7 @@ class TurnRunner:
         turn = TurnContext.resume(state, person, self._services)
         last = turn.state.members[-1] if turn.state.members else None
         if turn.state.attempts > MAX_ATTEMPTS:
-            return await finalizer.abandoned(turn, "it failed three times")
+            return await finalizer.abandoned(turn)
         if last is not None and last.command:
             text = await command_answer(turn, last.command, last.text)
             return await finalizer.end(turn, text, "command", fresh=last.command == "new")
