@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -40,18 +41,9 @@ _SPREADING = 60  # the best messages, whose neighbours are looked at
 Question = Sequence[Mapping[str, float]]  # for each word the terms that answer it, with their worth
 
 _FILES_NEWEST_FIRST = (
-    "SELECT m.text, m.payload, m.at FROM attachments a JOIN messages m ON m.id = a.message_id"
+    "SELECT m.text, m.payload FROM attachments a JOIN messages m ON m.id = a.message_id"
     " WHERE a.person_id = ? AND a.state = 'read' ORDER BY a.message_id DESC LIMIT ?"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file that the person sent: its path among their files, and how its words begin."""
-
-    path: str
-    at: float
-    begins: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,21 +118,24 @@ class History:
     async def _index(self, person: str = "") -> int:
         return await self._store.tx(lambda conn: recall.index(conn, weights, AT_ONCE, person))
 
-    async def files(self, person: Person, query: str, limit: int = 10) -> list[SentFile]:
-        """Return the person's newest files whose name, caption or first page hold all the words."""
+    async def files(self, person: Person, query: str, limit: int = 10) -> dict[str, str]:
+        """Return the newest files whose name, caption or first page hold all the words, and how each begins.
+
+        They are named by their paths among the person's files.
+        """
         rows = await self._store.all(_FILES_NEWEST_FIRST, person.id, MOST_FILES)
         return await asyncio.to_thread(_matching_files, rows, frozenset(terms(query)), limit)
 
 
-def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> list[SentFile]:
-    found: list[SentFile] = []
+def _matching_files(rows: list[Row], wanted: frozenset[str], limit: int) -> dict[str, str]:
+    found: dict[str, str] = {}
     for row in rows:
         attachment = orjson.loads(row["payload"]).get("attachment") or {}
         path, words = str(attachment.get("path") or ""), str(attachment.get("text") or "")
         named = path.replace("_", " ").replace("-", " ").replace("/", " ").replace(".", " ")
         if path and holds(f"{named} {row['text']} {words}", wanted):
-            found.append(SentFile(path, row["at"], " ".join((words or row["text"])[:200].split())))
-    return found[:limit]
+            found.setdefault(path, " ".join((words or row["text"])[:200].split()))
+    return dict(islice(found.items(), limit))
 
 
 def _kept(conn: Connection, person: str, question: Question) -> list[tuple[float, Said]]:

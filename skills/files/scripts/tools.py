@@ -181,9 +181,9 @@ async def _found_by_words(say, words, context):
     if (history := context.services.get("history")) is None:
         return say.failed("NO_SERVICE")
     found = await history.files(context.person, words[:LONGEST])
-    lines = "\n".join(f"• {one.path}: {cut(one.begins, 100)}".rstrip(": ") for one in found)
+    lines = "\n".join(f"• {path}: {cut(begins, 100)}".rstrip(": ") for path, begins in found.items())
     summary = say("list", lines=lines) if found else say("none")
-    return _listed(summary, [{"path": one.path, "begins": one.begins} for one in found])
+    return _listed(summary, [{"path": path, "begins": begins} for path, begins in found.items()])
 
 
 def _is_picture(path, files, context):
