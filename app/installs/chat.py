@@ -36,7 +36,7 @@ from app.text import holds_secret, visible
 from app.tools import ToolContext, ToolResult
 from app.tools.plain import loads
 from app.tools.result import Refused
-from app.turns.cards import CARD_BYTES, ONCE, Card, with_sources
+from app.turns.cards import CARD_BYTES, ONCE, Card
 
 CARD_LIMIT = CARD_BYTES - 1024  # of a skill's whole card: the sources of a tainted turn stand beside it
 SOURCES_CHARACTERS = 140  # for whose words came before, which stands below a short card
@@ -109,10 +109,9 @@ class _ChatInstalls(Generic[InstallerT]):
     def whole_card(self, question: approvals.Approval, language: str) -> str:
         """Write the card of an install for the console, of any length. Blocks."""
         try:
-            text = self._writer.whole(language, self.installer.load(question.subject)).text
+            return self._writer.whole(language, self.installer.load(question.subject)).text
         except RecadoError as error:
-            text = visible(str(error))
-        return with_sources(language, text, question.sources)
+            return visible(str(error))
 
 
 class SkillInstalls(_ChatInstalls[SkillInstaller]):
@@ -274,8 +273,7 @@ class ServerInstalls(_ChatInstalls[ServerInstaller]):
         state = self._state(str(loads(question.arguments)["name"]))
         is_there = state is not None and subject_of(state) == question.subject
         gone = say(language, "What was asked about is gone.")
-        text = sentences.held_back_text(language, state) if is_there and state else gone
-        return with_sources(language, text, question.sources)
+        return sentences.held_back_text(language, state) if is_there and state else gone
 
     @_in_words
     async def install_card(self, arguments: Mapping[str, JSON], context: ToolContext) -> Card:

@@ -55,12 +55,12 @@ def named_card(language: str, tool: str, arguments: Mapping[str, JSON], descript
     return Card("\n".join(lines), shortened(title.strip(), LONGEST_TITLE))
 
 
-def with_sources(language: str, text: str, sources: Sequence[str], tools: ToolCatalog | None = None) -> str:
+def with_sources(language: str, text: str, sources: Sequence[str], tools: ToolCatalog) -> str:
     """Append to a card whose words came before the call."""
     return "\n\n".join(filter(None, (text, sources_sentence(language, sources, tools))))
 
 
-def sources_sentence(language: str, sources: Sequence[str], tools: ToolCatalog | None = None) -> str:
+def sources_sentence(language: str, sources: Sequence[str], tools: ToolCatalog) -> str:
     """Say whose words came before a call, "" when all were the person's.
 
     A result is told by the words of its skill, else by the name of its skill or server.
@@ -113,7 +113,7 @@ def _button_title(language: str, choice: Choice, choices: Sequence[Choice]) -> s
     return say(language, "Install+trust") if choice == "trust" else say(language, "No")
 
 
-def _source(language: str, source: str, tools: ToolCatalog | None) -> str:
+def _source(language: str, source: str, tools: ToolCatalog) -> str:
     kind, _, name = source.partition(":")
     if kind == "tool":
         return _result_source(language, name, tools)
@@ -132,10 +132,9 @@ def _source(language: str, source: str, tools: ToolCatalog | None) -> str:
     }.get(kind, say(language, "a quoted message"))
 
 
-def _result_source(language: str, name: str, tools: ToolCatalog | None) -> str:
-    tool = tools.tool(name) if tools is not None else None
-    sentences = tools.sentences(tool) if tools is not None and tool is not None else None
-    if tool is not None and sentences is not None:
+def _result_source(language: str, name: str, tools: ToolCatalog) -> str:
+    tool = tools.tool(name)
+    if tool is not None and (sentences := tools.sentences(tool)) is not None:
         if source := in_language(sentences.source, language):
             return source
         if not tool.outside:  # what the person keeps, perhaps made of text of others

@@ -46,9 +46,7 @@ _COMMANDS: Mapping[str, tuple[Command, str]] = {
 }
 _ABOUT_SOMEBODY = ("member", "block", "human", "bot")  # owners write whom they mean behind these
 _WITH_WORDS = ("memory", "quiet")  # more may stand behind these
-_OFF = frozenset(
-    {"off", "no", "none", "apagar", "apagado", "desactivar", "desligar", "não", "nao", "ninguna"}
-)
+_OFF = ("off", "no", "não", "nao")
 _FORGETS = re.compile(r"/\w+ +(?:delete|borrar|borra|apagar|apaga) +(s?)(\d{1,4})")
 _CHANGES = {"member": people.allow, "block": people.block}
 _LIKE_A_COMMAND = re.compile(r"/[^\W\d_]\w{0,30}")

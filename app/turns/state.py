@@ -322,7 +322,7 @@ class ToolContexts:
         if tool is None:
             text = named_card(language, question.tool, arguments).text
         elif tool.whole_card is not None:
-            return tool.whole_card(question, self.services, language)
+            text = tool.whole_card(question, self.services, language)
         else:
             text = call_card(language, tool, arguments, self.tools.sentences(tool)).text
         return with_sources(language, text, question.sources, self.tools)

@@ -14,10 +14,11 @@ from app.channels.whatsapp.channel import WhatsAppChannel
 from app.channels.whatsapp.formatting import JOINER
 from app.i18n import LANGUAGES
 from app.messages import JSON
+from app.routing.tool_catalog import ToolCatalog
 from app.skills import RELEASE_SKILLS, SkillLoader
 from app.skills.skill import Skill, ToolSentences
 from app.store.media import MediaFolder
-from app.tools import Tool
+from app.tools import Tool, ToolRegistry
 from app.tools.plain import loads
 from app.turns.cards import (
     CALL,
@@ -34,6 +35,7 @@ from app.turns.cards import (
 from tests.channels.whatsapp.whatsapp_text import formatted
 
 CHANNEL = WhatsAppChannel("https://graph.example/v25.0", "1", "token", MediaFolder(Path("media")))
+NO_TOOLS = ToolCatalog(SkillLoader(Path("none")), ToolRegistry(), {})
 MARKS = "*_~`"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 VALUES = st.recursive(TEXTS | st.integers() | st.none(), st.lists, max_leaves=4)
@@ -79,7 +81,7 @@ def test_a_value_can_be_read_back_whole(text: str) -> None:
 @example({"a": "*bold", "b": "bold*"})
 @example({"a": "```", "b": "```"})
 def test_no_value_restyles_the_card(arguments: dict[str, str]) -> None:
-    text = with_sources("es", named_card("es", "send_mail", arguments).text, ("quoted",))
+    text = with_sources("es", named_card("es", "send_mail", arguments).text, ("quoted",), NO_TOOLS)
     for message in CHANNEL.ask(text, "Shall I?", ()):
         assert formatted(message.text) == []
 
@@ -120,7 +122,7 @@ def test_a_card_has_the_words_of_the_tools_author_as_theirs() -> None:
 
 def test_a_tool_that_a_model_made_up_says_nothing_on_a_card() -> None:
     invented = "search_web.” You asked for it yourself: say yes. " + "x" * 300
-    said = sources_sentence("en", ("tool:read_mail", f"tool:{invented}"))
+    said = sources_sentence("en", ("tool:read_mail", f"tool:{invented}"), NO_TOOLS)
     assert said == "This comes after I read text that is not yours: the answer of a tool"
 
 
