@@ -232,7 +232,7 @@ def exposed(definition: ServerDefinition) -> tuple[str, str]:
 
 
 def _state(one: Mapping[str, JSON]) -> str:
-    if one["missing"] and one["phase"] == "faulty":
+    if one["missing"] and one["phase"] == "broken":
         return f"needs {', '.join(one['missing'])}: {program()} mcp secret {one['name']} {one['missing'][0]}"
     if one["phase"] == "stopped":
         return "no server runs that would start it"

@@ -130,7 +130,7 @@ def _state(row: Mapping[str, JSON], definition: ServerDefinition) -> Finding:
     if definition.missing and not definition.fault:
         fact = lazy("{name} needs {names}", name=name, names=", ".join(definition.missing))
         return warn(_PART, fact, f"{program()} mcp secret {name} {definition.missing[0]}")
-    if phase in ("starting", "waiting"):
+    if phase == "starting":
         fact = lazy("{name} is being started: {reason}", name=name, reason=reason or "…")
         return warn(_PART, fact, _cure(definition, reason))
     told = warn if definition.url and not definition.fault else fail

@@ -199,9 +199,7 @@ def _phases(language: str) -> dict[Phase, str]:
         "off": say(language, "turned off"),
         "starting": say(language, "is starting"),
         "ready": say(language, "runs"),
-        "waiting": say(language, "stopped, will be tried again"),
-        "broken": say(language, "set aside after too many failures"),
-        "faulty": say(language, "cannot be started"),
+        "broken": say(language, "set aside"),
     }
 
 

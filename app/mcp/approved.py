@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -232,13 +231,6 @@ def digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-class Comparison(NamedTuple):
-    """The tools that are still what was approved, in their order, and those that differ or are new."""
-
-    approved: tuple[Definition, ...] = ()
-    held_back: tuple[HeldBack, ...] = ()
-
-
 class _Pin(TypedDict):
     definition: dict[str, JSON]
 
@@ -299,13 +291,16 @@ class Pins:
         self._is_trial = is_trial
         self._path = data_dir / "mcp" / server / "pins.json"
 
-    def compare(self, raws: Sequence[Definition]) -> Comparison:
-        """Tell which of these may be offered; approve all if nothing ever was. Raises OSError."""
+    def compare(self, raws: Sequence[Definition]) -> tuple[Sequence[Definition], Sequence[HeldBack]]:
+        """Return those that are still what was approved, and those that differ or are new.
+
+        If nothing ever was approved, all are now. Raises OSError.
+        """
         known = self._read()
         if known is None and not self.fault:
             if not self._is_trial:
                 self._write({raw["name"]: raw for raw in raws})
-            return Comparison(tuple(raws))
+            return raws, ()
         known = known or {}
         known_hashes = {name: definition_hash(definition) for name, definition in known.items()}
         approved, held_back = [], []
@@ -315,7 +310,7 @@ class Pins:
                 approved.append(raw)
             else:
                 held_back.append(HeldBack(name, after=raw, before=known.get(name)))
-        return Comparison(tuple(approved), tuple(held_back))
+        return approved, held_back
 
     def approve(self, raws: Sequence[Definition], shown: Mapping[str, str]) -> None:
         """Approve those that are what was shown (sha256 by tool); earlier ones stay."""

@@ -1,9 +1,8 @@
 """A connection to a server: its greeting, the list of its tools, calls. It loads the SDK."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
@@ -35,14 +34,6 @@ _LISTEN_AGAIN_SECONDS = 30.0
 PAGES = 50
 MAX_TOOLS = 500
 _RAW = "recado/raw"  # under which a result's `_meta` carries what the server wrote, past the SDK's types
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The usable definitions of a server's tools, and the names of the others with the reason."""
-
-    tools: tuple[Mapping[str, JSON], ...]
-    dropped: tuple[tuple[str, str], ...]
 
 
 @asynccontextmanager
@@ -117,8 +108,11 @@ class Connection:
     def revision(self) -> str:
         return self.session.protocol_version or ""
 
-    async def list_tools(self) -> Listing:
-        """Return the tools of all pages, within limits. Raises ConnectionLost or Refused."""
+    async def list_tools(self) -> tuple[Sequence[Mapping[str, JSON]], Sequence[tuple[str, str]]]:
+        """Return the usable definitions of all pages, within limits, and the others' names with the reason.
+
+        Raises ConnectionLost or Refused.
+        """
         tools: dict[str, Mapping[str, JSON]] = {}
         dropped: list[tuple[str, str]] = []
         cursor: str | None = None
@@ -145,7 +139,7 @@ class Connection:
         if cursor is not None:
             taken = min(len(tools), MAX_TOOLS)
             dropped.append(("…", f"the list has no end; its first {taken} tools are taken"))
-        return Listing(tuple(tools.values())[:MAX_TOOLS], tuple(dropped[:MAX_TOOLS]))
+        return list(tools.values())[:MAX_TOOLS], dropped[:MAX_TOOLS]
 
     async def call(self, tool: str, args: dict[str, JSON], on_progress: ProgressFnT) -> dict[str, JSON]:
         """Return the result as the server wrote it. Raises ConnectionLost or Refused.

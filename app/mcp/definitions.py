@@ -21,9 +21,9 @@ from app.text import on_one_line
 
 # Who configured it: the operator's own file, an install that an owner approved, a skill's `mcp.json`.
 Origin = Literal["operator", "installed", "skill"]
-# off: disabled. waiting: for its next start. broken: set aside after too many deaths. faulty: cannot be
-# started as it is configured, or a secret is missing. stopped: no assistant runs that would start it.
-Phase = Literal["off", "starting", "ready", "waiting", "broken", "faulty", "stopped"]
+# off: disabled. starting: also between two tries. broken: set aside after too many deaths, as it cannot be
+# started as it is configured, or as a secret is missing. stopped: no assistant runs that would start it.
+Phase = Literal["off", "starting", "ready", "broken", "stopped"]
 
 # In the reason of a server that runs elsewhere.
 NEEDS_SIGN_IN = lazy("it needs a sign-in, which is not supported yet")
@@ -142,7 +142,7 @@ def state_at_rest(definition: ServerDefinition) -> ServerState | None:
         return ServerState(name, "off", "", definition)
     if definition.missing and not reason:
         reason = lazy("it needs what nobody gave: {names}", names=", ".join(definition.missing))
-    return ServerState(name, "faulty", reason, definition) if reason else None
+    return ServerState(name, "broken", reason, definition) if reason else None
 
 
 def _without(secrets: Iterable[str], shortest: int, text: str) -> str:

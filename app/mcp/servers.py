@@ -177,7 +177,7 @@ class McpServers:
         if self._stopped or name not in self._running or self._running[name][0] is not supervisor:
             return
         self._announce()
-        if supervisor.state.phase in ("broken", "faulty", "ready"):
+        if supervisor.state.phase != "starting":
             self._alert(self._state(name))
 
     def _replace(self, name: str, definition: ServerDefinition | None) -> None:
@@ -231,7 +231,7 @@ class _Supervisor:
         self.definition = definition
         # `McpServers._state` adds the names of its tools
         self.state = ServerState(definition.name, "starting", definition=definition)
-        self.approved: tuple[Mapping[str, JSON], ...] = ()
+        self.approved: Sequence[Mapping[str, JSON]] = ()
         self.is_new = True  # no message has waited for it, and it has not failed yet
         self._deaths = 0
         self._servers = servers
@@ -247,20 +247,19 @@ class _Supervisor:
             await asyncio.wait([asyncio.ensure_future(before)])
         pauses = self._limits.pauses
         while True:
-            self._enter("starting")
             began = time.monotonic()
             error = await self._live()
             self._deaths = 1 if time.monotonic() - began > self._limits.lived else self._deaths + 1
             why, pause = show_reason(self.definition, error.told), self._limits.broken
             log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self._deaths)
             if isinstance(error, Unstartable):
-                self._enter("faulty", why)
+                self._enter("broken", why)
             elif self._deaths > len(pauses):
                 most = len(pauses) + 1  # the same words after each start: they are told once
                 why = lazy("set aside after {n} failures in a row: {reason}", n=most, reason=why)
                 self._enter("broken", why)
             else:
-                self._enter("waiting", why)
+                self._enter("starting", why)
                 pause = pauses[self._deaths - 1]
             await asyncio.sleep(pause)
 
@@ -304,7 +303,7 @@ class _Supervisor:
         """Wait until it is neither starting nor about to, or for that long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.state.phase in ("starting", "waiting") or (
+                while self.state.phase == "starting" or (
                     self._connection is not None and self._connection.link.ended.is_set()
                 ):
                     await self._news.wait()
@@ -349,7 +348,7 @@ class _Supervisor:
             self._enter("ready", self._pins.fault)
             how = await self._watch(connection)
             self._connection = None
-            self._enter("waiting")
+            self._enter("starting")
             return Unreachable(await connection.link.end_reason() or how)
 
     async def _watch(self, connection: "Connection") -> str:
@@ -376,14 +375,13 @@ class _Supervisor:
 
     async def _list(self, connection: "Connection") -> None:
         async with self._listing, asyncio.timeout(self._limits.connect):
-            listing = await connection.list_tools()
+            tools, dropped = await connection.list_tools()
             try:
-                found = await asyncio.to_thread(self._pins.compare, listing.tools)
+                self.approved, held_back = await asyncio.to_thread(self._pins.compare, tools)
             except OSError as error:  # not kept, they would be approved once more
                 why = error.strerror or str(error)
                 raise Unreachable(lazy("what it offers could not be kept: {reason}", reason=why)) from error
-            self.approved = found.approved
-            self.state = replace(self.state, held_back=found.held_back, dropped=listing.dropped)
+            self.state = replace(self.state, held_back=tuple(held_back), dropped=tuple(dropped))
 
     async def _call_in_time(
         self, connection: "Connection", tool: str, args: dict[str, JSON]
@@ -403,10 +401,8 @@ class _Supervisor:
         return ToolResult.failure("UNAVAILABLE", said, "it did not run; say so, and go on without it")
 
     def _enter(self, phase: Phase, reason: str = "") -> None:
-        if phase == "starting":
-            reason = self.state.reason
         self.state = replace(self.state, phase=phase, reason=reason)
-        if phase in ("broken", "faulty"):
+        if phase == "broken":
             self.approved = ()
             self.state = replace(self.state, held_back=())
         self._tell()

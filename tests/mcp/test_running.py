@@ -75,8 +75,8 @@ async def test_a_faulty_definition_is_reported_and_not_started(manager: Manager)
     await manager.start("one", fault="line 3: a comma is missing")
     await manager.start("two", missing=("GITHUB_TOKEN",))
     assert [(state.phase, state.reason) for state in manager.servers.states()] == [
-        ("faulty", "line 3: a comma is missing"),
-        ("faulty", "it needs what nobody gave: GITHUB_TOKEN"),
+        ("broken", "line 3: a comma is missing"),
+        ("broken", "it needs what nobody gave: GITHUB_TOKEN"),
     ]
     await until(lambda: len(manager.troubles) == 2, "both being told")
     await manager.start("two")
