@@ -221,9 +221,9 @@ def mcp_secret(
 
 
 def exposed(definition: ServerDefinition) -> tuple[str, str]:
-    """Say that fields of an entry hold a secret in plain text, and how to move it out of the entry."""
+    """Say that an entry holds a secret in plain text, and how to move it out of the entry."""
     return (
-        lazy("its entry holds a secret as it is ({fields})", fields=", ".join(definition.exposed)),
+        lazy("its entry holds a secret as it is"),
         lazy(
             "write ${{NAME}} in its place, and give it with: {recado} mcp secret {name} NAME",
             name=definition.name,

@@ -192,7 +192,7 @@ def to_definition(record: InstalledServer, secrets: dict[str, str], entry: JSON 
         trusted=record.trusted,
         version=record.version,
         description=record.description,
-        exposed=(),
+        exposed=False,
     )
 
 

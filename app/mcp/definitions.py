@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -64,7 +64,7 @@ class ServerDefinition(Program):
     version: str = ""  # of what runs; "" where unknown
     description: str = ""  # a line of its author's
     missing: tuple[str, ...] = ()  # secrets that it needs and does not have
-    exposed: tuple[str, ...] = ()  # where its entry holds a secret in plain text, such as "env API_KEY"
+    exposed: bool = False  # its entry holds a secret in plain text
     # Secrets that it was given: removed from what its tools say.
     hidden: tuple[str, ...] = field(default=(), repr=False)
     kept_as: str = ""  # the name under which its secrets are kept, "" for its own
@@ -259,15 +259,11 @@ class _Entry(BaseModel):
     disabled: StrictBool = False
     description: _Text = ""
 
-    def exposed(self) -> Iterator[str]:
-        """Yield the places that hold a secret in plain text."""
-        for key, named in (("env", self.env), ("headers", self.headers)):
-            for name, value in named.items():
-                if not _REFERENCE.search(value) and is_secret(name, value):
-                    yield f"{key} {name}"
-        for key, texts in (("args", self.args), ("url", [self.url])):
-            if any(_SECRET_VALUE.search(text) and not _REFERENCE.search(text) for text in texts):
-                yield key
+    def is_exposed(self) -> bool:
+        """Tell whether it holds a secret in plain text."""
+        unnamed = (("", text) for text in (*self.args, self.url))
+        named = chain(self.env.items(), self.headers.items(), unnamed)
+        return any(is_secret(name, value) and not _REFERENCE.search(value) for name, value in named)
 
 
 def parse_entry(
@@ -300,7 +296,7 @@ def _filled(name: str, entry: _Entry, template: Template, origin: Origin, folder
     headers = tuple((key, template.fill(value)) for key, value in entry.headers.items())
     _check(entry, command, url, headers, is_whole=not template.missing)
     given = (*template.given.items(), *env, *headers)
-    exposed = tuple(entry.exposed())
+    exposed = entry.is_exposed()
     holds_secret = bool(template.given or template.missing or exposed)
     audience = entry.audience or ("owners" if holds_secret else "members")
     grants, wanted = Grants(), entry.sandbox

@@ -133,16 +133,16 @@ def test_a_server_with_a_secret_is_for_owners_unless_its_entry_says_otherwise(co
 
 def test_a_plain_text_secret_in_an_entry_is_noticed(config: Config) -> None:
     bearer = {"Authorization": "Bearer abcdefgh"}
-    for entry, places in [
-        ({"command": "x", "env": {"GITHUB_TOKEN": SECRET, "DEBUG": "1"}}, ("env GITHUB_TOKEN",)),
-        ({"command": "x", "args": ["--api-key=abcdef"]}, ("args",)),
-        ({"command": "x", "args": ["postgresql://me:word@host/db"]}, ("args",)),
-        ({"url": "https://example.org/mcp?api_key=abcdef"}, ("url",)),
-        ({"url": "https://example.org", "headers": bearer}, ("headers Authorization",)),
-        ({"command": "x", "env": {"TOKEN": "${API_KEY}", "TOKENIZERS_PARALLELISM": "false"}}, ()),
-        ({"command": "x", "env": {"KEY_FILE": "/run/secrets/key", "MONKEY": "capuchin"}}, ()),
+    for entry, is_exposed in [
+        ({"command": "x", "env": {"GITHUB_TOKEN": SECRET, "DEBUG": "1"}}, True),
+        ({"command": "x", "args": ["--api-key=abcdef"]}, True),
+        ({"command": "x", "args": ["postgresql://me:word@host/db"]}, True),
+        ({"url": "https://example.org/mcp?api_key=abcdef"}, True),
+        ({"url": "https://example.org", "headers": bearer}, True),
+        ({"command": "x", "env": {"TOKEN": "${API_KEY}", "TOKENIZERS_PARALLELISM": "false"}}, False),
+        ({"command": "x", "env": {"KEY_FILE": "/run/secrets/key", "MONKEY": "capuchin"}}, False),
     ]:
-        assert config.one(entry).exposed == places
+        assert config.one(entry).exposed == is_exposed
         assert config.one(entry).fault == ""
 
 

@@ -36,7 +36,7 @@ from app.phones import digits, other_form
 from app.settings import Settings
 from app.store.database import Database
 from app.store.media import MediaFolder
-from app.text import Private, on_one_line
+from app.text import Private, on_one_line, shortened
 
 log = structlog.get_logger(__name__)
 
@@ -108,12 +108,12 @@ class WhatsAppChannel:
         if len(options) > MOST_ROWS or len(body) > BUTTONS_BODY:
             return [Outgoing(listed[:TEXT_LIMIT])]
         shown = tuple(
-            Button(option.id, option.title if is_short else _cut(line, width))
+            Button(option.id, option.title if is_short else shortened(line, width))
             for option, line in zip(options, lines, strict=True)
         )
         if len(options) <= MOST_BUTTONS:
             return [Outgoing(body, buttons=shown)]
-        return [Outgoing(body, rows=shown, label=_cut(list_label, BUTTON_TITLE))]
+        return [Outgoing(body, rows=shown, label=shortened(list_label, BUTTON_TITLE))]
 
     async def send(self, to: Address, message: Outgoing, outbox_id: str) -> SendResult:
         """Send one message, its file first. If a test list does not know the number, try its other form."""
@@ -234,10 +234,6 @@ async def invitation_link(settings: Settings, code: str) -> str:
         await endpoint.close()
     number = "".join(filter(str.isdigit, str(told or "")))
     return f"https://wa.me/{number}?text={code}" if number else ""
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def message_body(to: Address, message: Outgoing, outbox_id: str, media: str = "") -> dict[str, Any]:
