@@ -21,7 +21,7 @@ from app.errors import first_fault
 from app.i18n import lazy
 from app.mcp.adapter import MAX_NAME, why_unusable
 from app.mcp.approved import pinned
-from app.mcp.definitions import ConnectionLost, Refused, ServerDefinition, Unreachable, Unstartable
+from app.mcp.definitions import ConnectionLost, Refused, ServerDefinition, Unreachable
 from app.mcp.transports import NOT_SENT, ServerLink, open_remote, run_program
 from app.messages import JSON, array
 from app.processes.sandbox import Sandbox
@@ -47,8 +47,6 @@ async def connect(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterat
     is_program = bool(definition.command)
     try:
         connection, opened = await _open(definition, sandbox, newest=not is_program)
-    except Unstartable:
-        raise
     except Unreachable as first:
         try:
             connection, opened = await _open(definition, sandbox, newest=is_program)

@@ -89,10 +89,6 @@ class Unreachable(RecadoError):
     """A server that could not be started or reached, or whose connection ended; the text says why."""
 
 
-class Unstartable(Unreachable):
-    """A server that cannot be started as it is configured: another try would fail the same way."""
-
-
 class ConnectionLost(RecadoError):
     """A call whose connection ended. `sent`: it may have arrived."""
 

@@ -26,7 +26,6 @@ from app.mcp.definitions import (
     ServerDefinition,
     ServerState,
     Unreachable,
-    Unstartable,
     state_at_rest,
 )
 from app.messages import JSON
@@ -252,9 +251,7 @@ class _Supervisor:
             self._deaths = 1 if time.monotonic() - began > self._limits.lived else self._deaths + 1
             why, pause = show_reason(self.definition, error.told), self._limits.broken
             log.warning("a server ended", server=self.definition.name, why=why, in_a_row=self._deaths)
-            if isinstance(error, Unstartable):
-                self._enter("broken", why)
-            elif self._deaths > len(pauses):
+            if self._deaths > len(pauses):
                 most = len(pauses) + 1  # the same words after each start: they are told once
                 why = lazy("set aside after {n} failures in a row: {reason}", n=most, reason=why)
                 self._enter("broken", why)
@@ -332,7 +329,7 @@ class _Supervisor:
                 async with asyncio.timeout(seconds):
                     fault = await asyncio.to_thread(integrity_fault, definition.folder, definition.sha256)
                     if fault:
-                        return Unstartable(fault)
+                        return Unreachable(fault)
                     client = await asyncio.to_thread(importlib.import_module, "app.mcp.client")  # the SDK
                     connecting = client.connect(definition, self._servers.sandbox)
                     connection: Connection = await stack.enter_async_context(connecting)

@@ -25,7 +25,7 @@ from app import __version__
 from app.http.address import PORTS, FetchError
 from app.http.transport import Resolve, addresses_of, system_resolve
 from app.i18n import lazy
-from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition, Unreachable, Unstartable
+from app.mcp.definitions import NEEDS_SIGN_IN, ServerDefinition, Unreachable
 from app.messages import JSON
 from app.processes.host import PIECE_BYTES, Command, HostedProcess, kept_environment
 from app.processes.sandbox import Sandbox
@@ -95,7 +95,7 @@ class RateLimiter:
 async def run_program(definition: ServerDefinition, sandbox: Sandbox) -> AsyncIterator["StdioLink"]:
     """Run a server's program; afterwards it and all that it started is gone, within 6 s.
 
-    Raises Unstartable if this machine does not allow it, Unreachable if it cannot be started.
+    Raises Unreachable if it cannot be started, or this machine does not allow it.
     """
     try:
         process = await HostedProcess.start(await _command(definition, sandbox))
@@ -118,7 +118,7 @@ async def _command(definition: ServerDefinition, sandbox: Sandbox) -> Command:
     try:
         args, environment = await asyncio.to_thread(sandbox.server_command, definition)
     except ValueError as error:
-        raise Unstartable(str(error)) from error
+        raise Unreachable(str(error)) from error
     return Command(args, environment, folder, confined=not sandbox.off, piped=True)
 
 
