@@ -5,14 +5,13 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from app.calendar.grammar import KINDS, PARTS, UNITS, Piece, clock_time, pieces
+from app.calendar.grammar import KINDS, UNITS, Piece, clock_time, pieces
 from app.calendar.rules import CRON, EVERY, instant, next_after
 from app.calendar.words import Reading, When, later_day, read_when, span
 
 _RULE_KINDS = KINDS["repeating"] - {"every_part"}
 _WITHIN_A_DAY = frozenset({"hour", "minute"})
 _WEEK = 7 * 86_400  # seconds
-_OF_EACH_MONTH = {"en": "of every month", "es": "de cada mes", "pt": "de cada mês"}
 
 
 def _says_days(piece: Piece) -> bool:
@@ -27,11 +26,8 @@ def read_change(
     """Read a new time for what was due at `had`: an hour alone keeps its day or rule, a day alone its hour.
 
     If the kept day has passed at that hour, the next such hour counts. "Better 8:30" for what was due in the
-    evening may be of the morning too, and is ambiguous; "every month" begins with the day that it had, and
-    "an hour later" counts from the time that it had.
+    evening may be of the morning too, and is ambiguous; "an hour later" counts from the time that it had.
     """
-    if had.rule.startswith("FREQ=MONTHLY") and "BYMONTHDAY" in had.rule:
-        text = _made_monthly(text, language)
     was = had.start  # by the clock that it was set by, perhaps of another zone
     if had.rule:
         was = datetime.fromtimestamp(had.due, zone)
@@ -44,29 +40,23 @@ def read_change(
     if days == {"weekday"} and not had.rule and had.due - now > _WEEK:
         return Reading(problem="unclear")  # the next Thursday, or that of its week?
 
-    def read(beside: str, at: float = now) -> Reading:
-        return read_when(f"{text}, {beside}", zone, at, language, country)
+    def read(beside: str) -> Reading:
+        return read_when(f"{text}, {beside}", zone, now, language, country)
 
     if [one.kind for one in found] == ["shift"]:
         return read_change(_shifted(found[0], was, had.rule), had, zone, now, language, country)
     reading = read("")
     only_days = all(_says_days(one) for one in found)
-    is_daily = all(
-        "count" not in one.said and ("day" in one.said or UNITS.get(one.said.get("unit", "")) == "day")
-        for one in found
-    )
-    is_wider = reading.kinds <= {"every", "every_other"} and only_days and not is_daily
+    is_daily = reading.when is not None and reading.when.rule == "FREQ=DAILY"
+    if found and only_days and not is_daily and reading.kinds <= {"every", "every_other"}:
+        return Reading(problem="unclear")  # from which day on?
     if re.search(r"INTERVAL=(?!1\b)", had.rule) and reading.kinds == {"every_weekday"}:
         return Reading(problem="unclear")  # each week from now on, or each second one?
-    if is_wider and had.rule and not (reading.when and _keeps_day(had.rule, reading.when.rule)):
-        return Reading(problem="unclear")  # on which day?
     if had.rule and reading.when is not None and not reading.when.rule and not reading.kinds <= KINDS["hour"]:
         return Reading(problem="unclear")  # this time alone, or each time from now on?
-    if reading.kinds == {"part"} and any(_has_hour_of(one, was) for one in found):
-        return Reading(problem="unclear")  # "in the morning" of what is due at 8 in the morning
-    if is_wider:
-        whole = read(f"{was:%I:%M %p}", had.due - 1)
-    elif reading.kinds and reading.kinds <= KINDS["day"] | _RULE_KINDS and only_days:
+    if reading.kinds == {"part"}:
+        return Reading(problem="unclear")  # at which hour of the morning?
+    if reading.kinds and reading.kinds <= KINDS["day"] | _RULE_KINDS and only_days:
         whole = read(f"{was:%I:%M %p}")
     elif any({"this", "tonight"} & one.said.keys() for one in found if one.kind == "part"):
         return reading  # "tonight at 8" is of today
@@ -85,12 +75,6 @@ def read_change(
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
 
 
-def _keeps_day(had: str, rule: str) -> bool:
-    """Tell whether the one day of a rule can be that of another: of each week, each month or each year."""
-    is_one_day = not re.search(r"BYDAY=\w+,|BYHOUR|DAILY|BYSETPOS|-1|UNTIL", had)
-    return is_one_day and had.split(";")[0] == rule.split(";")[0]
-
-
 def _shifted(piece: Piece, was: datetime, rule: str) -> str:
     """Return the time that is an hour after another, by the clock alone where that repeats."""
     seconds, days, months = span(piece.said)
@@ -100,34 +84,11 @@ def _shifted(piece: Piece, was: datetime, rule: str) -> str:
     return f"{moved:%H:%M}" if rule and moved.date() == was.date() else f"{moved:%Y-%m-%d %H:%M}"
 
 
-def _has_hour_of(piece: Piece, was: datetime) -> bool:
-    """Tell whether a part of the day is the one in which something was due before."""
-    hours = {"dawn": (0, 6), "morning": (5, 12), "afternoon": (12, 19), "night": (18, 24)}
-    first, end = hours[PARTS.get(piece.said.get("part", ""), "night")]
-    return first <= was.hour < end
-
-
 def _other_hour(found: list[Piece], start: datetime, was: datetime) -> datetime | None:
-    """Return what the new time may mean as well: 8:30 pm by "better 8:30" or "in the evening" of 8:30 am."""
-    if {one.kind for one in found} == {"part"}:
-        part = PARTS[found[0].said.get("part", "noche")]
-        try:
-            hour = clock_time({"hour": str(was.hour % 12 or 12)}, part).hour
-        except ValueError:  # it is of no hour in that part of the day
-            return None
-        other = start.replace(hour=hour, minute=was.minute)
-        return other if other != start and (other.hour < 6) == (start.hour < 6) else None
+    """Return what the new time may mean as well: 8:30 pm by "better 8:30"."""
     is_certain = any(one.kind != "clock" or clock_time(one.said, "").is_certain for one in found)
     is_nearer = abs(start.hour + 12 - was.hour) < abs(start.hour - was.hour)
     return start + timedelta(hours=12) if not is_certain and start.hour < 12 and is_nearer else None
-
-
-def _made_monthly(text: str, language: str) -> str:
-    """Make a day of the month come every month; leave texts that name other days."""
-    days = [one for one in pieces(text, language) if one.kind not in KINDS["hour"]]
-    if {one.kind for one in days} != {"day_of_month"}:
-        return text
-    return f"{text[: days[0].end].rstrip()} {_OF_EACH_MONTH[language]}{text[days[0].end :]}"
 
 
 def _with_rule(hour: time, had: When, zone: ZoneInfo, now: float) -> Reading:
