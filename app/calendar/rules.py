@@ -43,12 +43,6 @@ def next_after(rule: str, start: datetime, zone: ZoneInfo, after: float) -> floa
     return next(_moments(rule, start, zone, after), None)
 
 
-def moments_between(rule: str, start: datetime, zone: ZoneInfo, after: float, until: float, most: int) -> int:
-    """Count the moments after `after` and up to `until`, at most `most`."""
-    found = takewhile(lambda moment: moment <= until, _moments(rule, start, zone, after))
-    return sum(1 for _ in islice(found, most))
-
-
 def shortest_gap(rule: str, start: datetime, zone: ZoneInfo, after: float) -> float:
     """Return the seconds between the two nearest of the next moments, infinite for fewer than two."""
     found = islice(_moments(rule, start, zone, after), _PROBED)

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from app.calendar.rules import instant, moments_between, next_after
+from app.calendar.rules import instant, next_after
 from app.messages import Outgoing, Template, Wakeable
 from app.schedule.wording import reminder_text
 from app.store import people, schedules
@@ -28,7 +28,6 @@ log = structlog.get_logger(__name__)
 
 LATE_SECONDS = 120.0  # more than this after its time a reminder says that it is late
 WINDOW_MARGIN = 300.0  # the last seconds of the window count as too late: Meta's clock and ours may differ
-MOST_COUNTED = 99
 Way = Literal["text", "template", ""]
 _LANGUAGES = {"es": "es", "pt": "pt_BR", "en": "en"}
 _CLOCK = r"(\d{1,2})(?:[:.h](\d{2})|\s?h)?"
@@ -159,12 +158,8 @@ class Reminders:
         next_due = next_time(schedule, now)
         if schedule.runs_turn:
             return Firing(due, None, next_due)
-        missed = 0
-        if schedule.rule:
-            start, zone = datetime.fromisoformat(schedule.start), ZoneInfo(schedule.zone)
-            missed = moments_between(schedule.rule, start, zone, schedule.due_at, now, MOST_COUNTED)
         late = now - schedule.due_at > LATE_SECONDS
-        text = reminder_text(schedule, due.language, now, late=late, missed=missed, own_zone=due.own_zone)
+        text = reminder_text(schedule, due.language, now, late=late, own_zone=due.own_zone)
         message = Outgoing(text)
         if way == "template" and self._template is not None:
             language = self._template.language or _LANGUAGES.get(due.language, "en")

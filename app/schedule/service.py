@@ -113,7 +113,7 @@ class ScheduleService:
             )
         shown, notes = await self._receipt(changed, person, context, now)
         told = say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes
-        return _success(changed, told, undo=_change_back(named, changed, person))
+        return _success(changed, told)
 
     async def snooze(self, when: str, reminder: str, context: ToolContext) -> ToolResult:
         """Tell a reminder again later: the one quoted or named, else the one told last."""
@@ -270,14 +270,6 @@ def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
     if more.kinds != {"clock"} or len(more.words) != 1 or said.kinds & {"clock", "span", "iso", "cron"}:
         return False
     return bool(said.words) and text.rstrip(" .!?").endswith(more.words[0])
-
-
-def _change_back(had: Schedule, now: Schedule, person: Person) -> str:
-    """Return the sentence that sets the only time of a reminder as it was; "" where more was changed."""
-    if had.rule or now.rule or (had.text, had.paused_at) != (now.text, now.paused_at):
-        return ""
-    at = f"{datetime.fromtimestamp(had.due_at, ZoneInfo(person.timezone)):%Y-%m-%d %H:%M}"
-    return say(person.language, "change reminder {number} to {time}", number=had.number, time=at)
 
 
 def _lacks_day(said: Reading) -> bool:

@@ -17,10 +17,8 @@ _LEAP_YEAR = 2024
 RESULT_CHARACTERS = 80
 
 
-def reminder_text(
-    schedule: Schedule, language: str, now: float, *, late: bool, missed: int, own_zone: str = ""
-) -> str:
-    """Return the message of a due reminder; a late one says what it was for and how often it was missed.
+def reminder_text(schedule: Schedule, language: str, now: float, *, late: bool, own_zone: str = "") -> str:
+    """Return the message of a due reminder; a late one says what it was for.
 
     `own_zone` is the zone that the person said is theirs.
     """
@@ -28,12 +26,7 @@ def reminder_text(
     if not late:
         return say(language, "⏰ Reminder: {text}", text=text)
     when = moment_text(schedule.due_at, schedule.zone, now, language, own_zone)
-    told = {"when": when, "n": missed, "text": text}
-    if not missed:
-        return say(language, "⏰ Late, this was for {when}: {text}", **told)
-    if missed == 1:
-        return say(language, "⏰ Late, this was for {when} and once more since: {text}", **told)
-    return say(language, "⏰ Late, this was for {when} and {n} more times since: {text}", **told)
+    return say(language, "⏰ Late, this was for {when}: {text}", when=when, text=text)
 
 
 def quoted_text(schedule: Schedule, language: str) -> str:
