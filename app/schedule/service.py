@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,14 +19,15 @@ from app.i18n import lazy, say
 from app.i18n import said as translated
 from app.people import Person
 from app.schedule.alarm import Reminders, next_time, quiet_until
-from app.schedule.meant import clean, meant, names_part, to_snooze
 from app.schedule.wording import city_of, local_text, quoted_text, run_text, shown_text, when_text
-from app.search.words import WORDS, content, words
+from app.search.words import WORDS, any_word, content, words
 from app.store import people, schedules
 from app.store.database import Connection, Database
 from app.store.outbox import WINDOW_SECONDS
 from app.store.schedules import Kind, LastRun, Schedule
+from app.text import fold
 from app.tools import ToolContext, ToolResult
+from app.tools.authoring import holds_more
 from app.tools.result import Refused
 
 MOST_ACTIVE = 200
@@ -34,6 +36,16 @@ MOST_TEXT = 1000
 SHORTEST_REPEAT = 900.0  # seconds between two times of one reminder
 _MOST_LISTED = 50
 _MOST_NAMED = 10
+# a reminder told within so many seconds is the one that "in 10 minutes more" means
+SNOOZED_WITHIN = 24 * 3600.0
+_LINKING = any_word("linking")
+_LEADING = re.compile(rf"^(?:\W*\b(?!por\b)(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
+_TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$", re.IGNORECASE)
+_LONGEST_WANTED = 300  # characters of a description; the rest is not looked for
+_LAST = re.compile(f"{any_word('the_last')}?")
+_NUMBER = re.compile(
+    r"(?:el |o |the |my |mi |meu )?(?:reminder|recordatorio|lembrete|numero|number|n)?\s*#?\s*(\d{1,6})"
+)
 
 
 class ScheduleService:
@@ -51,7 +63,7 @@ class ScheduleService:
             said, text = more, more.rest
         elif _is_hour_of(more, said, text):
             said, text = await self._read(person, f"{when} {more.words[0]}"), more.rest
-        text = clean(text)
+        text = _clean(text)
         if _lacks_day(said):
             raise refusal(person.language, "UNCLEAR_TIME")
         _check_text(person, text)
@@ -87,7 +99,7 @@ class ScheduleService:
         self, reminder: str, text: str, when: str, context: ToolContext, *, paused: bool | None = None
     ) -> ToolResult:
         """Change the time or the text of a reminder, pause it, or let it go on."""
-        person, text = _asker(context), clean(text)
+        person, text = _asker(context), _clean(text)
         now = time.time()
         named = await self._on_one(reminder, context, lambda _, found: found)
         _check_text(person, text or "…")
@@ -136,7 +148,7 @@ class ScheduleService:
             schedules.change(conn, changed, now)
             return changed
 
-        snoozed = await self._on_one(reminder, context, snooze, partial(to_snooze, now=now))
+        snoozed = await self._on_one(reminder, context, snooze, partial(_to_snooze, now=now))
         shown, notes = await self._receipt(snoozed, person, context, now)
         return _success(snoozed, say(person.language, "✓ Once more {when}: {text}", **shown) + notes)
 
@@ -206,7 +218,7 @@ class ScheduleService:
         reminder: str,
         context: ToolContext,
         act: Callable[[Connection, Schedule], Schedule],
-        find: Callable[[Connection, str, str, ToolContext], Sequence[Schedule]] = meant,
+        find: Callable[[Connection, str, str, ToolContext], Sequence[Schedule]] | None = None,
     ) -> Schedule:
         """Act on the one reminder that is meant, once for each call; return it as it is then."""
         person, key = _asker(context), context.idempotency_key
@@ -214,8 +226,8 @@ class ScheduleService:
         def write(conn: Connection) -> Schedule | tuple[Sequence[Schedule], ...]:
             if (done := schedules.changed_by(conn, person.id, key)) is not None:
                 return done
-            found = find(conn, person.id, reminder, context)
-            is_clear = len(found) == 1 and not names_part(found[0], reminder)
+            found = (find or _meant)(conn, person.id, reminder, context)
+            is_clear = len(found) == 1 and not _names_part(found[0], reminder)
             others = schedules.active(conn, person.id) if not found and reminder else ()
             return act(conn, found[0]) if is_clear else (found, others)
 
@@ -263,6 +275,59 @@ class ScheduleService:
                 "If you have not written by then, I tell you as soon as you write.",
             )
         return {"when": when, "text": shown_text(kept, language)}, notes
+
+
+def _to_snooze(
+    conn: Connection, person: str, reminder: str, context: ToolContext, now: float
+) -> Sequence[Schedule]:
+    """Return the reminder to tell again: quoted, named, or the one told last."""
+    quoted = schedules.quoted(conn, context.conversation)
+    if quoted is not None and quoted.person_id == person:
+        return [quoted]
+    if not _LAST.fullmatch(_folded(reminder[:_LONGEST_WANTED])):
+        return _meant(conn, person, reminder, context)
+    told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
+    if told is None or told.told_at is None:
+        return []
+    newer = schedules.active(conn, person, since=told.told_at)  # may be meant, too
+    return [told, *(one for one in newer if one.id != told.id)]
+
+
+def _meant(conn: Connection, person: str, wanted: str, context: ToolContext) -> Sequence[Schedule]:
+    """Return the active reminders that a person means: quoted, by number, by words, or the only one."""
+    found = schedules.active(conn, person)
+    quoted = schedules.quoted(conn, context.conversation)
+    if quoted is not None and any(one.id == quoted.id for one in found):
+        return [one for one in found if one.id == quoted.id]
+    key = _folded(_TRAILING.sub("", _clean(wanted[:_LONGEST_WANTED])))
+    if number := _NUMBER.fullmatch(key):
+        return [one for one in found if one.number == int(number[1])]
+    words = _telling(key)
+    if _LAST.fullmatch(key) or not words:
+        return found
+    folded = ((one, _folded(one.text)) for one in found)
+    return [one for one, text in folded if all(word in text for word in words)]
+
+
+def _names_part(one: Schedule, wanted: str) -> bool:
+    """Return True if words name one of several things of a reminder: "light" of "light and water"."""
+    key = _folded(wanted[:_LONGEST_WANTED])
+    words = _telling(key)
+    is_whole = _LAST.fullmatch(key) or _NUMBER.fullmatch(key) or not words
+    return not is_whole and holds_more(one.text, " ".join(words))
+
+
+def _telling(key: str) -> list[str]:
+    return [word for word in key.split() if word not in WORDS["names_reminder"]]
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.sub(r"[^\w#]+", " ", fold(unicodedata.normalize("NFC", text))).split())
+
+
+def _clean(text: str) -> str:
+    """Return a reminder's text without the words that led to it or to its time."""
+    return _LEADING.sub("", text.replace("\x00", "").strip()).strip(" \t\n,:;–—-")
 
 
 def _is_hour_of(more: Reading, said: Reading, text: str) -> bool:
