@@ -122,6 +122,9 @@ class Installed:
     def read_only(self) -> Collection[str]:
         return READ_ONLY
 
+    def summary(self, _: Person, language: str, *, offline: bool) -> list[str]:
+        return [{"es": "“cuánto es 12 × 7”", "pt": "“quanto é 12 × 7”", "en": "“what is 12 × 7”"}[language]]
+
     def definitions(self, _: Person) -> list[dict[str, Any]]:
         return SCHEMAS
 

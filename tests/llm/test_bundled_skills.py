@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from app.i18n import say
 from app.routing.tool_catalog import ToolCatalog
 from app.search.phrases import read_template, without_given
 from tests.llm.catalogue import Dialog, answered, calls
@@ -101,9 +102,13 @@ async def test_a_hostile_message_takes_little_time(abilities: ToolCatalog, said:
     assert time.process_time() - began < 3  # what grew with the square of its length would take minutes
 
 
-async def test_a_long_note_is_saved_whole(abilities: ToolCatalog) -> None:
+async def test_a_message_that_is_too_long_changes_nothing(abilities: ToolCatalog) -> None:
     text = " ".join(f"palabra{n}." for n in range(600))
-    assert await calls(abilities, "es", f"anota {text}") == [("save_note", {"text": text})]
+    called, told = await answered(abilities, "es", f"anota {text}")
+    assert (called, told) == (
+        [],
+        say("es", "I changed nothing. If you want something done, tell me in one short sentence."),
+    )
 
 
 async def test_it_names_what_it_did_nothing_about(abilities: ToolCatalog) -> None:

@@ -30,7 +30,6 @@ MODEL_NAME = "offline"
 MAX_PARALLEL = 4
 _MAX_CATEGORIES = 6
 _MAX_ROUNDS = 5
-_MAX_EXAMPLES = 3
 _FITTING_COVERAGE = 0.34
 _NEARLY_AS_GOOD = 0.7
 _NOBODY = Person(id="", realm="terminal")
@@ -55,6 +54,8 @@ class Catalog(Protocol):
     def phrases(self) -> Mapping[str, tuple[str, ...]]: ...
 
     def read_only(self) -> Collection[str]: ...
+
+    def summary(self, person: Person, language: str, *, offline: bool) -> Sequence[str]: ...
 
     def definitions(self, person: Person) -> Sequence[Mapping[str, JSON]]: ...
 
@@ -152,7 +153,7 @@ class OfflineModel:
         if asked is not None:
             told.append(replies.question(asked, language))
         if not told or (not results and asked is None):
-            return _reply(request, self._without_tools(request, planner, person))
+            return _reply(request, self._without_tools(request, person))
         return _reply(request, "\n\n".join(told))
 
     def _next_round(self, calls: Sequence[Step], rounds: int) -> Sequence[Step]:
@@ -187,7 +188,7 @@ class OfflineModel:
         ]
         return Planner(offers, catalog.index, phrases, Reader(person, self._now), catalog.read_only())
 
-    def _without_tools(self, request: ModelRequest, planner: Planner, person: Person) -> str:
+    def _without_tools(self, request: ModelRequest, person: Person) -> str:
         language, said = person.language, request.said
         if not said.strip():
             return say(language, "I got your message, but for now I only understand written words.")
@@ -199,19 +200,8 @@ class OfflineModel:
         did = [call for one in request.earlier[-1:] for call in one.calls if call.changed]
         if talk is Talk.NEVER_MIND and did:
             return say(language, "All right. What I did last stays as it is.")
-        return replies.talk_text(talk, person.name, self._examples(planner, language), language)
-
-    def _examples(self, planner: Planner, language: str) -> list[str]:
-        """Return one example of each category, of tools that take free text first."""
-        found: dict[str, str] = {}
-        phrases, offers = self._catalog.phrases(), planner.offers.values()
-        for offer in sorted(offers, key=lambda one: (not any(p.is_prose for p in one.required), one.name)):
-            category = planner.category(offer.name)
-            if category in found or len(found) == _MAX_EXAMPLES:
-                continue
-            if example := replies.example_of(offer, phrases.get(offer.name, ()), language):
-                found[category] = example
-        return list(found.values())
+        examples = self._catalog.summary(person, language, offline=True)
+        return replies.talk_text(talk, person.name, examples, language)
 
 
 def _is_in_vain(step: Step, result: str) -> bool:

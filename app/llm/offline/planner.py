@@ -39,13 +39,11 @@ from app.search.phrases import (
 from app.search.words import ALL_STOP_WORDS, WORDS, says_something, spans, words
 from app.text import fold
 
-LONGEST_PLANNED = 2_000  # characters; the rest of a longer message only continues a text
+LONGEST_PLANNED = 2_000  # characters of a message that is read
 _MAX_STEPS = 12
 _MAX_PARTS = 16
 _DEEPEST_SPLIT = 4
 _MAX_READ = 60  # clauses that are read of one message
-_WIDEST_BLANK = " " * 20
-_LONG_BLANK = re.compile(rf"[ \t]{{{len(_WIDEST_BLANK)},}}")  # the patterns below would try each start of it
 _HOUR = re.compile(r"(?:the one |one )?(?:(?:de|do|da) )?(?:l?as?|del|at|of) \d")
 _OWN_REMINDER = re.compile(r"\b(?:el recordatorio|o lembrete|the reminder)\b")  # one that is set already
 _SOON = {"weekday", "today", "tomorrow", "next_week", "next_month", "weekend"}  # gone, as a fact, soon
@@ -147,19 +145,11 @@ class Planner:
 
     def plan(self, said: str) -> Plan:
         """Return the steps that `said` asks for, in order; none that change anything unless all is clear."""
-        said = _LONG_BLANK.sub(_WIDEST_BLANK, said)
-        cut = said.rfind(" ", 0, LONGEST_PLANNED) if len(said) > LONGEST_PLANNED else len(said)
-        cut = cut if cut > 0 else LONGEST_PLANNED
-        parts = self._parts(said[:cut])
+        if len(said) > LONGEST_PLANNED:
+            return Plan(withheld=True)
+        parts = self._parts(said)
         steps = [step for part in parts for step in part.steps]
         unknown = [part.text for at, part in enumerate(parts) if _is_unclear(part, at)]
-        if rest := said[cut:].rstrip():
-            last = steps[-1] if steps else None
-            name = last.phrase.last_slot if last is not None and last.phrase is not None else ""
-            if last is not None and isinstance(had := last.arguments.get(name), str):  # its text goes on
-                steps[-1] = replace(last, arguments={**last.arguments, name: f"{had}{rest}"})
-            else:
-                unknown.append(rest)
         steps = [step for at, step in enumerate(steps) if step not in steps[:at]][:_MAX_STEPS]
         if any(self.may_go_on(before.tool, step) for before, step in pairwise(steps)):
             return Plan(withheld=True)

@@ -1,25 +1,17 @@
 """The sentences of the built-in model: questions, small talk, help."""
 
-import re
 from collections.abc import Sequence
 
-from app.i18n import detect_language, say
-from app.llm.offline.slots import Kind, Offer, Parameter
+from app.i18n import say
+from app.llm.offline.slots import Kind, Parameter
 from app.llm.results import inline
 from app.llm.smalltalk import Talk
-from app.search.phrases import ALL, IT, SAME, without_given
-from app.search.words import spaced, words
-from app.text import fold
+from app.search.words import words
 
 _MAX_ITEMS = 20
 _MAX_QUOTED = 3
+_MAX_EXAMPLES = 3
 _LONGEST_QUOTE = 120
-_FREE_TEXT = spaced("text content body note message task")
-# what no example shows: verbs that nobody should try first, and words of the machine
-_TAKES_AWAY = re.compile(
-    r"\b(?:borr|elimin|cancel|quit|sac|olvid|apag|exclu|delet|tir|esquec|remov|eras|clear|forget|stop|desinstal|esvazi"
-    r"|uninstall|limp|vacia|zera|wipe|empty|desfa|desha|undo|pospon|adia|snooze|nada|nothing|tool|herramient|ferrament)\w*\b"
-)
 
 
 def question(parameter: Parameter, language: str) -> str:
@@ -45,8 +37,8 @@ def question(parameter: Parameter, language: str) -> str:
 
 def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: str) -> str:
     """Return a short answer to small talk, or to what was not understood."""
-    quoted = " · ".join(f"“{one}”" for one in examples)
-    shown = say(language, "You can write, for example: {examples}", examples=quoted) if examples else ""
+    quoted = " · ".join(examples[:_MAX_EXAMPLES])
+    shown = say(language, "You can write, for example: {examples}", examples=quoted) if quoted else ""
     if talk is Talk.GREETING:
         hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
         help_offer = say(language, "How can I help?")
@@ -89,28 +81,3 @@ def withheld_text(parts: Sequence[str], language: str) -> str:
     """Return the answer to a message that would change something, but is no clear order."""
     text = say(language, "I changed nothing. If you want something done, tell me in one short sentence.")
     return "\n\n".join((text, unknown_text(parts, language))) if parts else text
-
-
-def example_of(offer: Offer, phrases: Sequence[str], language: str) -> str:
-    """Return a phrase of a tool as a whole message in this language, its slots filled with samples."""
-    samples = {one.name: _sample(one, language) for one in offer.parameters}
-    wants_slots = any(samples[one.name] for one in offer.required)
-    given = tuple(f"={one}}}" for one in (IT, SAME, ALL))
-    for phrase in (without_given(one) for one in phrases if not any(value in one for value in given)):
-        slots = re.findall(r"\{(\w+)\}", phrase)
-        if _TAKES_AWAY.search(fold(phrase)) or bool(slots) != wants_slots:
-            continue
-        if detect_language(re.sub(r"\{\w+\}", "", phrase)) == language and all(map(samples.get, slots)):
-            return re.sub(r"\{(\w+)\}", lambda slot: samples[slot[1]], phrase)
-    return ""
-
-
-def _sample(parameter: Parameter, language: str) -> str:
-    if parameter.kind is Kind.EXPRESSION:
-        return "12 × 7"
-    if parameter.kind is Kind.PLACE:
-        return say(language, "Tokyo")
-    if parameter.kind is Kind.LIST and "items" in words(parameter.name):
-        return say(language, "milk and bread")
-    takes_any_text = parameter.is_prose and set(words(parameter.name)) & _FREE_TEXT
-    return say(language, "buy bread") if takes_any_text else ""
