@@ -12,6 +12,7 @@ from app.search.index import ToolIndex
 from app.search.words import says_something
 
 ROOM = 3_300  # bytes of definitions that come with a change, beside what is needed
+_MORE_ROOM = 1.25  # factor if several categories were chosen, or none
 _RANKED = 4  # times the limit: the tools that are ranked for each phrase
 LONGEST_SAID = 400  # characters of a message whose clauses are ranked: a longer one is material
 MOST_CLAUSES = 4
@@ -67,6 +68,8 @@ def select_tools(
     included = [name for name in beside if name in tools]
     wanted = _wanted(intent, rankings, tools, fixed, included, limit)
     names = had
+    if not intent.is_clear or len(intent.categories) != 1:
+        room = round(room * _MORE_ROOM)
     if not had or len(had) > limit or not set(wanted.needed).issubset(had):
         names = _renewed(had, wanted, sizes, room, limit)
     return tuple(_explained(name, wanted.reasons.get(name, "kept"), rankings) for name in names)
