@@ -67,7 +67,7 @@ class Intake:
         def take(conn: Connection) -> IntakeResult:
             taken = inbox.take_in(conn, rules, classified, webhook, now)
             for effect in taken.applied:
-                if effect.error:
+                if effect.error and not effect.again:
                     code, error = effect.code, f"{effect.code} {effect.error}"
                     kind = "send" if THEN.get(code) == "hold" else "undelivered"  # hold: all others fail too
                     text = lazy("WhatsApp could not deliver a message: {error}", error=error)
@@ -132,7 +132,8 @@ def _log(taken: IntakeResult) -> None:
         log.warning("an owner took over with the one-time code", who=mask(owner))
     for effect in taken.applied:
         if effect.error:
-            log.error("delivery failed", code=effect.code, reason=Private(effect.error))
+            level = log.warning if effect.again else log.error
+            level("delivery failed", code=effect.code, reason=Private(effect.error), again=effect.again)
 
 
 def webhook_router(intake: Intake, credentials: Credentials, metrics: Metrics) -> APIRouter:

@@ -1,4 +1,9 @@
-"""Delivery: the id, the statuses and the price that a sent message gets from WhatsApp."""
+"""Delivery: the id, the statuses and the price that a sent message gets from WhatsApp, and sending it again.
+
+A text that WhatsApp took and could not deliver for a reason that passes is sent once more as a new row,
+unless anything was queued for the person after it. Questions and reminders never are: a reminder fires again
+when the person writes.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +14,14 @@ import orjson
 from app.messages import Pricing, Status
 from app.store import limits
 from app.store.conditions import UNSENT
-from app.store.database import Connection, Row, exists, insert, update
-from app.store.outbox import fail, outgoing
+from app.store.database import Connection, Row, exists, insert, new_id, update
+from app.store.outbox import fail, outgoing, state_of_new
 
+PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057})  # Meta's codes for "try again"
+AGAIN_AFTER_SECONDS = 6.0  # the limit of a pair of numbers
+AGAIN_SECONDS = 600.0  # older texts are not sent again
+_AGAIN = "again:"
+_NEVER_AGAIN = ("question", "reminder")
 _PROOFS = frozenset({"sent", "delivered", "read", "played", "deleted"})
 
 
@@ -22,6 +32,7 @@ class StatusEffect:
     person_id: str = ""
     code: int = 0
     error: str = ""
+    again: bool = False  # it failed for a reason that passes, and is sent again
 
 
 def mark_sent(conn: Connection, outbox_id: str, wamid: str, now: float) -> None:
@@ -79,8 +90,9 @@ def _apply(
     errors = orjson.loads(told["errors"])
     first: dict[str, Any] = errors[0] if errors else {"code": 0, "detail": "", "title": ""}
     code, error = int(first["code"]), first["detail"] or first["title"] or "no reason given"
+    again = code in PASSING and _queue_again(conn, outbox_id, told["wamid"], now)
     fail(conn, outbox_id, code, error, now, after_sent=True)
-    return StatusEffect(person, code, error)
+    return StatusEffect(person, code, error, again)
 
 
 def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) -> bool | None:
@@ -101,3 +113,35 @@ def is_echo(conn: Connection, person: str, wamid: str, text: str, now: float) ->
             mark_sent(conn, row["id"], wamid, now)
             return True
     return False
+
+
+def _queue_again(conn: Connection, outbox_id: str, wamid: str, now: float) -> bool:
+    """Queue a text that is about to fail, and its later parts, once more; return whether that was done.
+
+    One of unknown outcome that was sent twice is not: the other of the two may arrive.
+    """
+    row = conn.execute("SELECT * FROM outbox WHERE id = ? AND state <> 'failed'", (outbox_id,)).fetchone()
+    if row is None or row["media"] or row["origin"] in _NEVER_AGAIN or row["source"].startswith(_AGAIN):
+        return False
+    if row["resends"] or row["wamid"] not in (None, wamid) or now - (row["sent_at"] or now) > AGAIN_SECONDS:
+        return False
+    if not state_of_new(conn, row["conversation_id"], row["origin"], now):
+        return False
+    arrived = "SELECT 1 FROM statuses WHERE outbox_id = ? AND status IN ('delivered', 'read', 'played')"
+    if exists(conn, arrived, outbox_id):  # statuses come in any order
+        return False
+    sql = "SELECT * FROM outbox WHERE person_id = ? AND seq > ? AND state <> 'failed' ORDER BY seq"
+    later = conn.execute(sql, (row["person_id"], row["seq"])).fetchall()
+    if any(one["source"] != row["source"] or one["state"] != "ready" or one["sending_at"] for one in later):
+        return False
+    conn.executemany(
+        "INSERT INTO outbox (id, source, origin, part, person_id, conversation_id, message_id, payload,"
+        " discloses, state, due_at, created_at)"
+        " SELECT ?, ?, origin, part, person_id, conversation_id, message_id, payload, discloses, 'ready',"
+        " ?, ? FROM outbox WHERE id = ?",
+        [
+            (new_id("out"), _AGAIN + row["source"], now + AGAIN_AFTER_SECONDS, now, one["id"])
+            for one in (row, *later)
+        ],
+    )
+    return True

@@ -77,8 +77,8 @@ def put_reply(
 
     While a person of the business answers, what the assistant says is not queued, and reminders are held.
     """
-    waits = origin != "business" and is_silent(conn, conversation.id, now)
-    if (waits and origin != "reminder") or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
+    state = state_of_new(conn, conversation.id, origin, now)
+    if not state or exists(conn, "SELECT 1 FROM outbox WHERE source = ?", source):
         return False
     for part, message in enumerate(draft.parts):
         text = ownership.without_link(message.text)
@@ -94,7 +94,7 @@ def put_reply(
             message_id=message_id,
             payload=orjson.dumps(message).decode(),
             media=message.file.path if message.file else "",
-            state="held" if waits else "ready",
+            state=state,
             due_at=now,
             created_at=now,
         )
@@ -121,6 +121,13 @@ def put_for(conn: Connection, realm: Realm, to: str, source: str, draft: Draft, 
     where = people.conversation(conn, person, realm, "", now)
     put_reply(conn, where, source, draft, now, origin="business")
     return person
+
+
+def state_of_new(conn: Connection, conversation: str, origin: Origin, now: float) -> str:
+    """Return the state in which a row is queued, "" for one that is not."""
+    if origin == "business" or not is_silent(conn, conversation, now):
+        return "ready"
+    return "held" if origin == "reminder" else ""
 
 
 def is_silent(conn: Connection, conversation: str, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""The outbox: order, unknown outcomes, statuses and holds."""
+"""The outbox: order, unknown outcomes, statuses, holds, and texts that are sent again."""
 
 from sqlite3 import Connection
 
@@ -6,7 +6,8 @@ import pytest
 
 from app.messages import GraphError, Outgoing, Status, Template
 from app.store import alerts, delivery, outbox
-from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, OutboxRow
+from app.store.delivery import AGAIN_AFTER_SECONDS, AGAIN_SECONDS
+from app.store.outbox import HOLD_SECONDS, SEND_SECONDS, WINDOW_SECONDS, Draft, Origin, OutboxRow
 from tests.store.rows import T, conversation, inbound, queue, states, take, value
 
 LATER = T + 15
@@ -248,3 +249,124 @@ def test_our_own_clock_fails_nothing_that_whatsapp_was_not_asked_about(conn: Con
     (one,) = queue(conn, where, "turn:1", "a")
     outbox.retry(conn, taken(conn, where.person_id), T + 4, 130429, "slow down")
     assert taken(conn, where.person_id, T + 2 * WINDOW_SECONDS) == one
+
+
+BUSY = 131016
+
+
+def send(conn: Connection, person: str, wamid: str, now: float) -> str:
+    """Sends the next row; gives its id."""
+    parcel = outbox.take(conn, person, now)
+    assert isinstance(parcel, OutboxRow)
+    delivery.mark_sent(conn, parcel.id, wamid, now)
+    return parcel.id
+
+
+def report(
+    conn: Connection, wamid: str, what: str, row: str = "", code: int = BUSY, now: float = T
+) -> delivery.StatusEffect | None:
+    errors = (GraphError(code, "Service unavailable", ""),) if what == "failed" else ()
+    return delivery.apply_status(conn, Status(wamid, what, T, row, errors), now)
+
+
+def waiting(conn: Connection) -> list[tuple[str, str]]:
+    """What is still to be sent: the source and the text of each row."""
+    rows = conn.execute(
+        "SELECT source, json_extract(payload, '$.text') AS text FROM outbox"
+        " WHERE state = 'ready' ORDER BY seq"
+    )
+    return [(row["source"], row["text"]) for row in rows]
+
+
+def test_a_text_that_failed_for_a_passing_reason_is_sent_again(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    first = send(conn, where.person_id, "wamid.1", T)
+    applied = report(conn, "wamid.1", "failed", first)
+    assert applied is not None
+    assert applied.again
+    assert outbox.take(conn, where.person_id, T) == T + AGAIN_AFTER_SECONDS
+    assert send(conn, where.person_id, "wamid.2", T + AGAIN_AFTER_SECONDS) != first
+    assert states(conn) == ["failed", "sent"]
+
+
+def test_it_is_sent_again_only_once(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    for attempt, now in enumerate((T, T + AGAIN_AFTER_SECONDS)):
+        row = send(conn, where.person_id, f"wamid.{attempt}", now)
+        applied = report(conn, f"wamid.{attempt}", "failed", row, now=now)
+    assert applied is not None
+    assert not applied.again
+    assert (states(conn), waiting(conn)) == (["failed"] * 2, [])
+
+
+def test_the_parts_behind_it_come_after_it(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a", "b", "c")
+    send(conn, where.person_id, "wamid.1", T)
+    second = send(conn, where.person_id, "wamid.2", T)
+    report(conn, "wamid.2", "failed", second)
+    assert states(conn) == ["sent", "failed", "failed", "ready", "ready"]
+    assert waiting(conn) == [("again:turn:1", "b"), ("again:turn:1", "c")]
+
+
+@pytest.mark.parametrize("behind", ["sent", "sending", "queued"])
+def test_nothing_overtakes_what_came_after_it(conn: Connection, behind: str) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a", *(["b"] if behind == "sending" else []))
+    first = send(conn, where.person_id, "wamid.1", T)
+    if behind == "sending":
+        outbox.take(conn, where.person_id, T)
+    else:
+        queue(conn, where, "turn:2", "b")
+    if behind == "sent":
+        send(conn, where.person_id, "wamid.2", T)
+    applied = report(conn, "wamid.1", "failed", first)
+    assert applied is not None
+    assert not applied.again
+    assert value(conn, "SELECT count(*) FROM outbox") == 2
+
+
+@pytest.mark.parametrize("origin", ["question", "reminder"])
+def test_questions_and_reminders_end_as_their_own_rules_say(conn: Connection, origin: Origin) -> None:
+    where = conversation(conn)
+    queue(conn, where, "one", "a", origin=origin)
+    row = send(conn, where.person_id, "wamid.1", T)
+    report(conn, "wamid.1", "failed", row)
+    assert states(conn) == ["failed"]
+
+
+def test_what_was_delivered_is_not_sent_again_whatever_is_said_later(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    row = send(conn, where.person_id, "wamid.1", T)
+    report(conn, "wamid.1", "delivered", row)
+    report(conn, "wamid.1", "failed", row)
+    assert waiting(conn) == []
+
+
+def test_an_answer_of_long_ago_is_not_sent_again(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    row = send(conn, where.person_id, "wamid.1", T)
+    report(conn, "wamid.1", "failed", row, now=T + AGAIN_SECONDS + 1)
+    assert waiting(conn) == []
+
+
+def test_of_a_text_that_was_sent_twice_the_failure_of_one_is_not_that_of_both(conn: Connection) -> None:
+    where = conversation(conn)
+    (row,) = queue(conn, where, "turn:1", "a")
+    outbox.take(conn, where.person_id, T)
+    outbox.mark_unknown(conn, row, "time-out", T + 15)
+    send(conn, where.person_id, "wamid.2", T + 15)
+    report(conn, "wamid.1", "failed", row, now=T + 16)
+    assert waiting(conn) == []
+
+
+def test_a_failure_that_came_before_the_answer_to_the_send_counts_too(conn: Connection) -> None:
+    where = conversation(conn)
+    queue(conn, where, "turn:1", "a")
+    report(conn, "wamid.1", "failed")
+    send(conn, where.person_id, "wamid.1", T)
+    assert waiting(conn) == [("again:turn:1", "a")]
