@@ -37,6 +37,7 @@ from app.tools.schema import Schema
 log = structlog.get_logger(__name__)
 
 SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
+REFRESH_SECONDS = 20.0  # the first one may compile all skills
 LONGEST_DESCRIPTION = 200  # characters of what a search tells of a tool
 _SLOT = re.compile(r"\{\w+\}")
 
@@ -95,8 +96,10 @@ class ToolCatalog:
         self._reading[RUN_SKILL_SCRIPT] = runner.tool()
 
     async def refresh(self) -> None:
-        """Take over what changed on disk."""
-        await asyncio.wait({self.refresh_soon()})
+        """Take over what changed on disk; from a disk that hangs go on with what was loaded before."""
+        _, late = await asyncio.wait({self.refresh_soon()}, timeout=REFRESH_SECONDS)
+        if late:
+            log.warning("the skill folders answer slowly: going on with what was loaded before")
 
     async def refresh_for_message(self) -> None:
         """Take over what changed on disk, and the tools of servers that start for the first time."""
