@@ -47,7 +47,6 @@ _BREAKS = {
     _WORD + "tab": "\t",
     _WORD + "tc": "\t",
 }
-_QUALITIES = (85, 70, 50)
 
 
 class _Locked(Exception):
@@ -192,11 +191,8 @@ def _jpeg(file: IO[bytes]) -> bytes:
         picture = ImageOps.exif_transpose(opened)
         picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
         flat = _on_white(picture)
-    for quality in _QUALITIES:
-        written = io.BytesIO()
-        flat.save(written, "JPEG", quality=quality)
-        if written.tell() <= MOST_JPEG_BYTES:
-            break
+    written = io.BytesIO()
+    flat.save(written, "JPEG", quality=80)
     return written.getvalue()
 
 

@@ -71,8 +71,8 @@ class ConfirmationPolicy:
             return False
         return self.mode == "confirm-all" or tool.sensitive
 
-    async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
-        """Return the person's answer to one call; `note` stands under it at the terminal.
+    async def request_confirmation(self, name: str, args: dict[str, JSON]) -> bool:
+        """Return the person's answer to one call.
 
         Raises NoTTYError where nobody can be asked, TurnAborted when the person ends the turn.
         """
@@ -85,7 +85,7 @@ class ConfirmationPolicy:
                 "run in a terminal, or set CONFIRMATION_MODE=yolo if every tool may run unasked"
             )
         async with self._one_at_a_time:
-            return await _ask_at_terminal(name, args, note)
+            return await _ask_at_terminal(name, args)
 
 
 class Recorder(Protocol):
@@ -110,7 +110,6 @@ class CallTerms:
     offered: Collection[str] | None = None  # names of the tools offered in the turn; None: no limit
     approved: Tool | None = None  # the very tool of which the person already said yes to this call
     must_ask: bool = False  # it needs a yes whatever the policy says
-    note: str = ""  # stands under a question at the terminal
     recorder: Recorder | None = None  # keeps intent and result
 
 
@@ -218,7 +217,7 @@ class ExecutionEngine:
         try:
             if not (must_ask or self.policy.should_confirm(tool)):
                 return None
-            agreed = await self.policy.request_confirmation(tool.name, args, terms.note)
+            agreed = await self.policy.request_confirmation(tool.name, args)
         except NoTTYError as error:
             hint = "say what would have been done and that somebody must allow it first"
             return ToolResult.failure("NO_TTY", str(error), hint)
@@ -344,15 +343,15 @@ def _has_terminal() -> bool:
         return False
 
 
-async def _ask_at_terminal(name: str, args: dict[str, JSON], note: str) -> bool:
-    _say("\n".join(filter(None, ("", call_in_words(name, args), visible(note), ""))) + "\n")
+async def _ask_at_terminal(name: str, args: dict[str, JSON]) -> bool:
+    _say(f"\n{call_in_words(name, args)}\n")
     while True:
         _say("Run it? [y/n/a] ")
-        line = await _read_line()
+        line = await DaemonThreads().run(lambda: os.read(sys.stdin.fileno(), 4096))
         if not line:
             _say("\n")
             return False
-        answer = _ANSWERS.get(line.strip().lower())
+        answer = _ANSWERS.get(line.decode("utf-8", "replace").strip().lower())
         if answer == "a":
             raise TurnAborted(f"the turn was ended at the question about {name}")
         if answer:
@@ -362,18 +361,3 @@ async def _ask_at_terminal(name: str, args: dict[str, JSON], note: str) -> bool:
 def _say(text: str) -> None:
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-async def _read_line() -> str:
-    """Read one line of the terminal without holding the loop; "" at the end of input."""
-    loop = asyncio.get_running_loop()
-    ready, descriptor = asyncio.Event(), sys.stdin.fileno()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(descriptor)
-    try:
-        return os.read(descriptor, 4096).decode("utf-8", "replace")
-    except OSError:  # the terminal went away
-        return ""

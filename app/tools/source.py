@@ -61,13 +61,9 @@ def find_tools(source: str | bytes) -> tuple[list[FoundTool], list[str]]:
     if len(source) > LARGEST_SOURCE:
         raise SyntaxError(f"the file has more than the {LARGEST_SOURCE} bytes that are read")
     try:
-        module = ast.parse(source)
+        return _find_tools(ast.parse(source))
     except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes, absurd nesting
         raise SyntaxError(f"cannot be parsed: {type(error).__name__}") from error
-    try:
-        return _find_tools(module)
-    except RecursionError as error:  # an annotation of absurd length
-        raise SyntaxError("cannot be read: it is nested too deeply") from error
 
 
 def _find_tools(module: ast.Module) -> tuple[list[FoundTool], list[str]]:

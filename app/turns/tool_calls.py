@@ -26,7 +26,6 @@ from app.tools.plain import dumps
 from app.tools.result import ReturnedFile
 from app.turns.actions import CallResult
 from app.turns.approvals import Agreed, Decisions, call_identity
-from app.turns.cards import sources_sentence
 from app.turns.state import TurnContext
 from app.turns.taint import listed_addresses
 
@@ -87,7 +86,6 @@ async def _run_one(
         offered=turn.offered_by(number),
         approved=tool if agreed is not None else None,
         must_ask=call.id in decisions.must_ask or recorder.was_uncertain,
-        note=sources_sentence(turn.person.language, turn.sources, turn.tools),
         recorder=recorder,
     )
     if refused is not None:

@@ -144,13 +144,13 @@ async def test_at_the_terminal_a_call_to_an_address_of_others_is_asked_about(sto
     asked: list[str] = []
 
     class AtTheTerminal(ConfirmationPolicy):
-        async def request_confirmation(self, name: str, args: dict[str, JSON], note: str = "") -> bool:
-            asked.append(note)
+        async def request_confirmation(self, name: str, args: dict[str, JSON]) -> bool:
+            asked.append(name)
             return False
 
     desk = Desk(store, await begin(store), ("guide",), policy=AtTheTerminal("confirm-sensitive"))
     assert "DENIED" in (await desk.do(FETCH))["f"].text
-    assert asked == ["This comes after I read text that is not yours: the skill guide"]
+    assert asked == ["fetch"]
     assert desk.ran == []
 
 
