@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from app.i18n import lazy
 from app.mcp.definitions import HeldBack, ServerDefinition, ServerState, is_server_name, parse_entry
@@ -231,15 +231,8 @@ def digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-class _Pin(TypedDict):
-    definition: dict[str, JSON]
-
-
-class _PinsFile(TypedDict):
-    tools: dict[str, _Pin]
-
-
-_PINS = TypeAdapter(_PinsFile)
+class _PinsFile(BaseModel):
+    tools: dict[str, dict[Literal["definition"], dict[str, JSON]]]
 
 
 def pinned(raw: Definition) -> dict[str, JSON]:
@@ -321,8 +314,8 @@ class Pins:
     def _read(self) -> dict[str, Definition] | None:
         self.fault = ""
         try:
-            tools = _PINS.validate_json(self._path.read_bytes())["tools"]
-            return {name: pin["definition"] for name, pin in tools.items()}
+            tools = _PinsFile.model_validate_json(self._path.read_bytes()).tools
+            return {name: pin["definition"] for name, pin in tools.items() if pin}
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:

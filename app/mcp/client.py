@@ -13,7 +13,7 @@ from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.methods import validate_server_result
-from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app import __version__
@@ -225,7 +225,6 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
             "resultType": "complete",
             "nextCursor": cursor if isinstance(cursor, str) else None,
         }
-        revision = self.revision or LATEST_HANDSHAKE_VERSION
         tools: list[dict[str, JSON]] = []
         dropped: list[tuple[str, str]] = []
         for raw in array(result.get("tools"))[:MAX_TOOLS]:
@@ -233,7 +232,7 @@ class _TolerantDispatcher(JSONRPCDispatcher[Any]):
             why = why_unusable(raw)
             try:
                 if not why:
-                    validate_server_result("tools/list", revision, page | {"tools": [raw]})
+                    validate_server_result("tools/list", self.revision, page | {"tools": [raw]})
             except ValidationError as error:
                 why = first_fault(error)
             if why:

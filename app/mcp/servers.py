@@ -32,7 +32,7 @@ from app.messages import JSON
 from app.processes.sandbox import Sandbox
 from app.settings import Settings
 from app.skills import SkillLoader
-from app.tasks import start_task
+from app.tasks import end_tasks, start_task
 from app.text import mask_text, visible
 from app.tools.result import ToolResult, own_words
 from app.tools.tool import Tool, ToolContext
@@ -162,11 +162,9 @@ class McpServers:
     async def stop(self) -> None:
         """End all servers with what they started."""
         self._stopped = True
-        tasks = set(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=STOP_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await end_tasks(*self._tasks)
         self._running.clear()
         self._definitions.clear()
 

@@ -139,10 +139,7 @@ class WhatsAppChannel:
             if described.status != 200:
                 away = described.status >= 500 or described.status == 429
                 raise FetchFailed("away" if away else "gone", again=away)
-            told = parse_object(described.body)
-            url, size = str(told.get("url", "")), str(told.get("file_size", ""))
-            if size.isdecimal() and int(size) > limit:
-                raise FetchFailed("too_large")
+            url = str(parse_object(described.body).get("url", ""))
             if not self._may_have_token(url):
                 raise FetchFailed("gone")
             answer = await self._endpoint.download(url, target, limit, DOWNLOAD_SECONDS)

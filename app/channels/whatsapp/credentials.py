@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import orjson
@@ -55,8 +55,6 @@ def _read(path: Path) -> Credentials | None:
     try:
         kept = TypeAdapter(Credentials).validate_json(path.read_bytes())
     except (FileNotFoundError, ValueError):
-        return None
-    if not all(astuple(kept)):
         return None
     path.chmod(0o600)
     return kept
