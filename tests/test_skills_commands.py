@@ -52,7 +52,7 @@ def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     added = house.call("skills", "add", manifest).stdout
     assert "Added lamps to " in added
     assert "tool: switch_lamp" in added
-    assert "remove that first" in house.call("skills", "add", "elsewhere/lamps", status=1).stderr
+    assert "take that one out first" in house.call("skills", "add", "elsewhere/lamps", status=1).stderr
     (house.folder / "SKILL.md").write_text("---\nname: all\ndescription: Everything.\n---\n")
     for place, refused in (
         ("elsewhere", "no SKILL.md"),
