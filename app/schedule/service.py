@@ -400,9 +400,9 @@ def _moved_on(schedule: Schedule, now: float) -> Schedule:
 
 
 def _add(conn: Connection, schedule: Schedule, person: Person, now: float) -> Schedule:
-    most, code = (MOST_TASKS, "TOO_MANY_TASKS") if schedule.runs_turn else (MOST_ACTIVE, "TOO_MANY")
+    most = MOST_TASKS if schedule.runs_turn else MOST_ACTIVE
     if (added := schedules.add(conn, schedule, most, now)) is None:
-        raise refusal(person.language, code)
+        raise refusal(person.language, "TOO_MANY")
     return added
 
 
@@ -533,7 +533,6 @@ def refusal(language: str, code: str) -> Refused:
 
 
 _WHEN_SAID = lazy("Say it as “tomorrow at 9”, “in 20 minutes” or “every Monday at 8”.")
-_CANCEL_ONE = lazy("Cancel one that you no longer need.")
 _REFUSALS: Mapping[str, tuple[str, str]] = {
     "EMPTY_TEXT": (
         lazy("What the reminder is about is missing."),
@@ -544,12 +543,8 @@ _REFUSALS: Mapping[str, tuple[str, str]] = {
         lazy("Keep the long text as a note, and remind yourself of the note."),
     ),
     "TOO_MANY": (
-        lazy("You already have {most} reminders, the most there can be.", most=MOST_ACTIVE),
-        _CANCEL_ONE,
-    ),
-    "TOO_MANY_TASKS": (
-        lazy("You already have {most} tasks and watches, the most there can be.", most=MOST_TASKS),
-        _CANCEL_ONE,
+        lazy("You already have as many reminders, or tasks and watches, as there can be."),
+        lazy("Cancel one that you no longer need."),
     ),
     "TOO_OFTEN": (
         lazy("A reminder comes every {minutes} minutes at most.", minutes=round(SHORTEST_REPEAT / 60)),
