@@ -12,7 +12,6 @@ _MAX_ITEMS = 20
 _MAX_DEPTH = 3
 _LONGEST_VALUE = 400
 _LONGEST_ANSWER = 6_000
-_TITLES = ("title", "name", "summary", "text", "label", "subject", "message", "id")
 # Codes of the engine, and of a server's tool that failed: their hints are meant for a model.
 _FOR_MODELS = spaced(
     "BAD_REQUEST DENIED INTERNAL NOT_OFFERED NO_TTY OUTCOME_UNKNOWN OUTPUT_TOO_LARGE TIMEOUT TOOL_ERROR"
@@ -113,25 +112,13 @@ def _lines(data: JSON, language: str, depth: int) -> Iterable[str]:
 
 def inline(value: JSON, language: str) -> str:
     if isinstance(value, dict):
-        return _object_line(value, language)
+        filled = ((key, inner) for key, inner in value.items() if inner not in (None, "", [], {}))
+        return ", ".join(f"{' '.join(words(key))}: {inline(inner, language)}" for key, inner in filled)
     if isinstance(value, list):
         return ", ".join(inline(item, language) for item in value[:_MAX_ITEMS])
     if isinstance(value, bool):
         return say(language, "yes") if value else say(language, "no")
     return on_one_line(str(value), _LONGEST_VALUE)
-
-
-def _object_line(value: dict[str, JSON], language: str) -> str:
-    """Return one object of a list on one line: its title, then the rest in brackets."""
-    filled = {key: inner for key, inner in value.items() if inner not in (None, "", [], {})}
-    title = next((key for key in _TITLES if isinstance(filled.get(key), str)), None)
-    rest = [
-        f"{' '.join(words(key))}: {inline(inner, language)}" for key, inner in filled.items() if key != title
-    ]
-    if title is None:
-        return ", ".join(rest)
-    head = inline(filled[title], language)
-    return f"{head} ({', '.join(rest)})" if rest else head
 
 
 def found_nothing(result: str) -> bool:

@@ -16,13 +16,10 @@ class Talk(StrEnum):
     GREETING = "greeting"
     THANKS = "thanks"
     GOODBYE = "goodbye"
-    NIGHT = "night"
     NOD = "nod"
     ANSWER = "answer"
     ABOUT = "about"
     NEVER_MIND = "never mind"
-    SORRY = "sorry"
-    WARMTH = "warmth"
 
 
 _ASK_NOTHING = frozenset(Talk) - {Talk.ABOUT}
@@ -31,9 +28,7 @@ _SAID = {
     for name, text in yaml.safe_load(Path(__file__).with_name("small_talk.yaml").read_text("utf-8")).items()
 }
 _WHOLE = {
-    said: talk
-    for talk in (Talk.NIGHT, Talk.NOD, Talk.NEVER_MIND, Talk.SORRY, Talk.WARMTH)
-    for said in _SAID[talk.name.lower()]
+    said: talk for talk in (Talk.GOODBYE, Talk.NOD, Talk.NEVER_MIND) for said in _SAID[talk.name.lower()]
 }
 """Talk that only the whole message is."""
 _SWITCHES_LANGUAGE = re.compile(

@@ -96,7 +96,7 @@ async def test_lists_and_objects_become_markdown() -> None:
     data = {"count": 2, "rows": [{"title": "Milk", "id": 1}, {"title": "Bread", "id": 2}]}
     answer = await offline().complete(_round("list people", {"ok": True, "data": data}))
     assert "- **count**: 2" in answer.text
-    assert "Milk (id: 1)" in answer.text
+    assert "title: Milk, id: 1" in answer.text
 
 
 async def test_calls_of_one_category_go_a_round_each_and_the_last_takes_the_rest() -> None:
@@ -161,11 +161,11 @@ async def test_small_talk_is_answered_fittingly() -> None:
         ("en", "yes", "I am not waiting for an answer"),
         ("pt", "deixa pra lá", "Tudo bem, não mudei nada."),
         ("pt", "tá bom", "👍"),
-        ("es", "perdón", "¡No hay problema!"),
+        ("es", "perdón", "👍"),
         ("en", "what can u do", "I am an assistant"),
         ("en", "so who am I talking to?", "I am an assistant"),
         ("es", "ahora en español por favor", "👍"),
-        ("pt", "vc é top demais", "🤗"),
+        ("pt", "vc é top demais", "👍"),
         ("en", "are you a real person?", "I am an assistant"),
     ]:
         assert (await offline().complete(asked(said, language))).text.startswith(answer)

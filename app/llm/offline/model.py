@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -67,15 +66,13 @@ class OfflineModel:
         self._catalog = catalog
         self._now = now
         self.failure = ""
-        # a pool of its own: reading words keeps a processor busy and must not hold up files and lookups
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="offline")
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         answer = self._classify if request.purpose == "classify" else self._answer
-        return await asyncio.get_running_loop().run_in_executor(self._threads, answer, request)
+        return await asyncio.to_thread(answer, request)
 
     async def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Do nothing: there is no connection."""
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
         said, person = request.said[:LONGEST_PLANNED], request.person or _NOBODY

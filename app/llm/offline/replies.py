@@ -56,12 +56,9 @@ def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: s
     return {
         Talk.THANKS: say(language, "You're welcome!"),
         Talk.GOODBYE: say(language, "See you!"),
-        Talk.NIGHT: say(language, "Good night!"),
         Talk.NOD: "👍",
         Talk.ANSWER: say(language, "I am not waiting for an answer just now. What can I do for you?"),
         Talk.NEVER_MIND: say(language, "All right, I changed nothing."),
-        Talk.SORRY: say(language, "No problem!"),
-        Talk.WARMTH: "🤗",
     }[talk]
 
 
