@@ -21,7 +21,8 @@ def remove(folder: str) -> None:
 
 
 def _run(*command: str) -> None:
-    subprocess.run(command, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
+    path = {"PATH": os.defpath}  # ours may lead to no program of the system
+    subprocess.run(command, env=path, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
 
 
 def rmtree(folder: Path) -> None:

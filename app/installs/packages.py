@@ -48,11 +48,11 @@ INSTALL_SECONDS = 180.0
 
 
 @asynccontextmanager
-async def installing() -> AsyncIterator[None]:
+async def installing() -> AsyncIterator[asyncio.Timeout]:
     """Give an install INSTALL_SECONDS, and turn what goes wrong in it into `InstallError`."""
     try:
-        async with asyncio.timeout(INSTALL_SECONDS):
-            yield
+        async with asyncio.timeout(INSTALL_SECONDS) as limit:
+            yield limit
     except InstallError:
         raise
     except TimeoutError as error:

@@ -298,14 +298,15 @@ class ServerInstaller(InstallPipeline[InstalledServer, InstalledServer]):
         places = (home, folder, scratch, *candidate.grants.folders_write)  # the last may be new too
         program: tuple[str, ...] = ()
         try:
-            async with installing():
+            async with installing() as limit:
                 await asyncio.to_thread(_make_folders, *places)
                 if candidate.kind:
                     await asyncio.to_thread(self._check_possible, candidate)
                     package = Package(candidate.kind, candidate.identifier, candidate.version)
                     program = await install_package(package, folder, downloads)
                 record = await asyncio.to_thread(_record, candidate, approval, folder, program)
-            return await asyncio.shield(asyncio.to_thread(self._keep, record))
+                limit.reschedule(None)  # from here on it is finished
+                return await asyncio.shield(asyncio.to_thread(self._keep, record))
         finally:
             await asyncio.shield(asyncio.to_thread(self._tidy_one, home))
 

@@ -27,6 +27,7 @@ from app.installs.pipeline import (
     unpack,
 )
 from app.mcp.configuration import forget_unused_secrets
+from app.routing.phrase_book import FILE
 from app.security import write_private
 from app.settings import Settings
 from app.skills.installed import RECORD, Installed, TreeError, current, read_record, remove_tree, write_tree
@@ -194,9 +195,13 @@ def tidy_skills(data_dir: Path) -> None:
         if not (home / RECORD).exists():
             remove_tree(home)
         elif installed := read_record(home / RECORD):
-            for path in home.glob("*/"):
-                if path.name != installed.sha256:
+            for path in home.glob("*"):
+                if path.name in (RECORD, FILE, installed.sha256):
+                    continue
+                if path.is_dir():
                     remove_tree(path)
+                else:  # a kill left it
+                    path.unlink()
 
 
 def is_written_in(address: str, texts: Iterable[str]) -> bool:

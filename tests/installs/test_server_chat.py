@@ -103,7 +103,7 @@ def test_a_server_is_found_shown_installed_and_removed_with_a_question_in_every_
     card = asked(graph, "p0")
     buttons = ["Instalar", "Instalar y confiar", "No"]
     assert list(card["buttons"]) == buttons
-    assert f"De io.github.ana: {TIDES} 1.0.0, en PyPI" in card["text"]
+    assert f"De io.github.ana: {TIDES} “1.0.0”, en PyPI" in card["text"]
     assert "Puede usar: solo una carpeta propia, internet." in card["text"]
     assert "python tides-mcp" not in card["text"]
     assert len(card["text"]) <= 500

@@ -167,7 +167,7 @@ def test_what_is_no_skill_and_a_redirect_inwards_are_refused_politely(quiet: Any
     asked_before = len(questions(graph, "p0"))
     for path, words in (
         ("/page", "what is there is no skill"),
-        ("/inwards", "not on the public internet"),
+        ("/inwards", "skills only from https addresses on the public"),
         ("/none", "status 404"),
     ):
         say(graph, "p0", "install_skill_from_url", url=web.site.url + path)
