@@ -329,6 +329,11 @@ def is_first_zone_note(conn: Connection, person: str, call: str) -> bool:
     return exists(conn, "SELECT 1 FROM people WHERE id = ? AND zone_told_by = ?", person, call)
 
 
+def repeat_zone_note(conn: Connection, person: str) -> None:
+    """Have a person told again which time zone was guessed for them."""
+    update(conn, "people", "id = ?", person, zone_told_by="")
+
+
 def acting_owner(conn: Connection, rules: AccessRules, now: float) -> tuple[KnownPerson, Conversation]:
     """Return the owner in whose name the administrator's calls run, and the conversation that hears of them.
 

@@ -65,6 +65,11 @@ class Profiles:
 
         return await self._store.tx(write)
 
+    async def misread(self, context: ToolContext) -> None:
+        """Name the guessed zone again at the next reminder: where the person lives was not understood."""
+        if (asks := context.person) is not None:
+            await self._store.tx(lambda conn: people.repeat_zone_note(conn, asks.id))
+
 
 def language_of(country_code: str) -> str:
     """Return the language of ours that is most likely in a country."""

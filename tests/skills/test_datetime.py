@@ -106,6 +106,9 @@ class Zones:
     def __init__(self) -> None:
         self.kept: list[str] = []
 
+    async def misread(self, context: ToolContext) -> None:
+        pass
+
     async def set(self, zone: str, context: ToolContext) -> tuple[str, bool]:
         self.kept.append(zone)
         return zone or "America/Mexico_City", False

@@ -109,10 +109,11 @@ async def set_time_zone(place: str, context=None) -> dict:
     """
     who = who_asks(context)
     wanted = await asyncio.to_thread(wanted_zone, place, who)
-    if isinstance(wanted, dict):
-        return wanted
     if getattr(context, "person", None) is None:
-        return who.say.failed("NO_PERSON")
+        return wanted if isinstance(wanted, dict) else who.say.failed("NO_PERSON")
+    if isinstance(wanted, dict):
+        await context.services.zones.misread(context)
+        return wanted
     zone, stay = await context.services.zones.set(wanted, context)
     now = datetime.now(ZoneInfo(zone))
     text = who.say("zone_set" if wanted else "zone_of_number", **told(zone, now, who))
