@@ -4,7 +4,6 @@ import asyncio
 import re
 import secrets
 import time
-import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any
 import yaml
 
 from app.messages import JSON
-from app.search.words import ALL_STOP_WORDS, spaced, stem, words
-from app.text import fold, on_one_line
+from app.search.words import ALL_STOP_WORDS, holds, spaced, stem, words
+from app.text import on_one_line
 from app.tools.tool import PersonStore, ToolContext
 
 Table = Mapping[str, Mapping[str, str]]  # language → name of a sentence → the sentence, with `{values}`
@@ -197,15 +196,13 @@ def meant(entries: Sequence[Entry], wanted: str, nouns: Collection[str] = ()) ->
         return list(entries[:1])
     whole = folded(wanted[:_LONGEST_WANTED])
     exact = [entry for entry in entries if folded(entry.text[:_LONGEST_WANTED]) == whole]
-    named = [word for word in said if word.isalpha()]
-    found = matching(entries, wanted, nouns)
-    return exact if len(exact) == 1 else [one for one in found if not _continues(one.text, named)]
+    return exact if len(exact) == 1 else matching(entries, wanted, nouns)
 
 
 def matching(entries: Iterable[Entry], query: str, nouns: Collection[str] = ()) -> list[Entry]:
     """Return the entries that hold all the telling words, whatever their accents, case and endings."""
-    wanted = set(_telling(query, nouns) or words(query[:_LONGEST_WANTED]))
-    return [entry for entry in entries if wanted and _holds(entry.text, wanted)]
+    stems = set(map(stem, _telling(query, nouns) or words(query[:_LONGEST_WANTED])))
+    return [entry for entry in entries if stems and holds(entry.text, stems)]
 
 
 def holds_more(text: str, wanted: str, nouns: Collection[str] = ()) -> bool:
@@ -233,18 +230,3 @@ def _telling(text: str, nouns: Collection[str]) -> list[str]:
     small = (*nouns, *_NUMBERING)
     found = words(text[:_LONGEST_WANTED])
     return [word for word in found if word not in ALL_STOP_WORDS and word not in small]
-
-
-def _continues(text: str, named: Iterable[str]) -> bool:
-    """Tell whether a text holds one of these words only within another: "mole" of "mole2024"."""
-    found, plain = words(text), fold(text)
-    stems = {stem(word) for word in found}
-    return any(stem(word) not in stems and not re.search(rf"\b{word}(?!\d)", plain) for word in named)
-
-
-def _holds(text: str, wanted: Collection[str]) -> bool:
-    plain = fold(unicodedata.normalize("NFC", text))
-    if not all(stem(word) in plain for word in wanted):  # a stem is what a word begins with
-        return False
-    stems = {stem(word) for word in words(text)}
-    return all(word in plain or stem(word) in stems for word in wanted)
