@@ -79,7 +79,7 @@ class ConfirmationPolicy:
         if self._ask is not None:
             answer = self._ask(name, args)
             return bool(await answer if inspect.isawaitable(answer) else answer)
-        if not _has_terminal():
+        if sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
             raise NoTTYError(
                 f"{name} needs a yes and there is no terminal to ask at; "
                 "run in a terminal, or set CONFIRMATION_MODE=yolo if every tool may run unasked"
@@ -334,13 +334,6 @@ def call_in_words(name: str, args: dict[str, JSON]) -> str:
 
 def _shown(value: JSON) -> str:
     return escape_text(value if isinstance(value, str) else str(value))
-
-
-def _has_terminal() -> bool:
-    try:
-        return bool(sys.stdin and sys.stdin.isatty())
-    except ValueError:  # it was closed
-        return False
 
 
 async def _ask_at_terminal(name: str, args: dict[str, JSON]) -> bool:

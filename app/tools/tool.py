@@ -58,13 +58,9 @@ class Services(dict[str, object]):
     """Services by name, as `context.services.search` or `context.services["search"]`."""
 
     def __getattr__(self, name: str) -> object:
-        try:
-            return self[name]
-        except KeyError:
-            known = ", ".join(sorted(self)) or "none"
-            raise AttributeError(
-                f"no service is named {name!r}; only skills of the release have services, here: {known}"
-            ) from None
+        if name not in self:
+            raise AttributeError(f"no service is named {name!r}; only skills of the release have services")
+        return self[name]
 
 
 @dataclass(frozen=True, kw_only=True)
