@@ -33,7 +33,7 @@ from app.turns.state import TurnServices
 log = structlog.get_logger(__name__)
 
 AT_ONCE = 16
-GUESTS_AT_ONCE = DOCUMENTS_AT_ONCE - 1  # of all guests, so that what reads is soon free for a member
+GUESTS_AT_ONCE = 2  # of all guests, so that a transcriber on this machine is soon free for a member
 GUESTS_FILES = 5  # of one turn
 NOTE_TOKENS = 100  # a voice note counts so many of TOKEN_LIMIT, and one more for each `TOKEN_BYTES`
 TOKEN_BYTES = 200  # 0.1 s of a voice note: what hearing models count as a token (OpenAI, 2026)
@@ -72,6 +72,7 @@ class AttachmentReader:
         self._transcriber = transcriber
         self._places = asyncio.Semaphore(AT_ONCE)
         self._guests_places = asyncio.Semaphore(GUESTS_AT_ONCE)
+        self._guests_documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE - 1)  # one is left for members
 
     async def read(self, messages: Sequence[int]) -> None:
         """Fetch and read what came with the messages of a burst; return when each file has its end.
@@ -96,7 +97,8 @@ class AttachmentReader:
     async def _read(self, file: WaitingFile, person: Person) -> None:
         try:
             guests = self._guests_places if person.is_guest else nullcontext()
-            async with guests, self._places, asyncio.timeout(SECONDS):
+            documents = nullcontext() if _is_audio(file) or not person.is_guest else self._guests_documents
+            async with documents, guests, self._places, asyncio.timeout(SECONDS):
                 if not await self._store.tx(lambda conn: self._may_begin(conn, file, person)):
                     return
                 if not file.path:
