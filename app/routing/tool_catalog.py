@@ -18,6 +18,7 @@ from app.routing.selector import ROOM, Chosen, select_tools
 from app.routing.snapshot import CatalogSnapshot, build_snapshot
 from app.search.index import ToolIndex
 from app.search.phrases import can_fill, without_given
+from app.search.words import says_something
 from app.skills import SkillLoader
 from app.skills.model_tools import (
     LOAD_SKILL,
@@ -39,6 +40,7 @@ log = structlog.get_logger(__name__)
 SEARCH_TOOLS = "search_tools"  # the tool that searches all others, which may be called afterwards
 REFRESH_SECONDS = 20.0  # the first one may compile all skills
 LONGEST_DESCRIPTION = 200  # characters of what a search tells of a tool
+_FITTING_COVERAGE = 0.34
 _SLOT = re.compile(r"\{\w+\}")
 
 
@@ -228,6 +230,11 @@ class ToolCatalog:
         """
         usable = self.catalog.usable(person)
         about = tuple(name for name in intent.categories if name in usable)
+        if not intent.is_clear:  # beside categories only skills without tools: these are found by themselves
+            hits = self.skill_index.rank(said, among=usable, limit=1) if says_something(said) else []
+            near = [hit.id for hit in hits if hit.coverage >= _FITTING_COVERAGE]
+            found = (one for one in near if not (about and usable[one].tools))
+            about = tuple(dict.fromkeys((*about, *found)))
         lengths = {name: len(usable[name].instructions) for name in {*active, *about} if name in usable}
         shown = place(active, about, lengths)
         longest = max((lengths[name] for name in about if name in shown), default=0)

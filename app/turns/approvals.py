@@ -253,7 +253,7 @@ def _canonical(arguments: JSON) -> str:
 
 
 def _refused_before(tool: Tool, last: Approval) -> Refused:
-    said = f"nobody answered the question about {tool.name}, so it did not run"
+    said = f"the question about {tool.name} was not answered or could not be delivered, so it did not run"
     if last.state == "no":
         said = f"the person said no to {tool.name}"
     hint = "do not call it again with the same arguments; ask what to do instead"
