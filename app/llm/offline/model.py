@@ -197,8 +197,9 @@ class OfflineModel:
         did = [call for one in request.earlier[-1:] for call in one.calls if call.changed]
         if talk is Talk.NEVER_MIND and did:
             return say(language, "All right. What I did last stays as it is.")
-        examples = self._catalog.summary(person, language, offline=True)
-        return replies.talk_text(talk, person.name, examples, language)
+        person = replace(person, role="member") if person.is_owner else person  # not how to administer
+        abilities = self._catalog.summary(person, language, offline=True)
+        return replies.talk_text(talk, person.name, abilities, language)
 
 
 def _is_in_vain(step: Step, result: str) -> bool:

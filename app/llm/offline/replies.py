@@ -35,9 +35,10 @@ def question(parameter: Parameter, language: str) -> str:
     return asked.get(parameter.kind) or say(language, "What should it say?")
 
 
-def talk_text(talk: Talk | None, name: str, examples: Sequence[str], language: str) -> str:
-    """Return a short answer to small talk, or to what was not understood."""
-    quoted = " · ".join(examples[:_MAX_EXAMPLES])
+def talk_text(talk: Talk | None, name: str, abilities: Sequence[str], language: str) -> str:
+    """Return a short answer to small talk, or to what was not understood, with examples of `abilities`."""
+    whole = [one for line in abilities for one in line.split(" · ") if one[:1] == "“" and "…" not in one]
+    quoted = " · ".join(whole[-_MAX_EXAMPLES:])
     shown = say(language, "You can write, for example: {examples}", examples=quoted) if quoted else ""
     if talk is Talk.GREETING:
         hello = say(language, "Hello, {name}!", name=name) if name else say(language, "Hello!")
