@@ -89,13 +89,9 @@ def _without_choices(data: JSON, body: bytes, model: str, key: str) -> ModelErro
     code = mapping(error).get("code")
     if isinstance(code, int) and 400 <= code < 600:
         return refusal(model, code, body, key=key)
-    if error:
-        reason = _reason(body, key)
-        text = lazy("{model} answered with an error: {reason}", model=model, reason=reason[:300])
-        return ModelError(text, "no_completion", reason=reason[:2_000])
-    detail = str(error if isinstance(data, dict) else data)
-    text = lazy("{model} answered without choices: {reason}", model=model, reason=detail[:300])
-    return ModelError(text, "no_completion")
+    reason = _reason(body, key)
+    text = lazy("{model} answered without choices: {reason}", model=model, reason=reason[:300])
+    return ModelError(text, "no_completion", reason=reason[:2_000])
 
 
 def refusal(
