@@ -177,18 +177,17 @@ async def test_a_yes_beside_an_open_question_is_not_told_that_there_is_none() ->
 
 
 def test_numbers_are_read_as_people_write_them() -> None:
-    for kind, language, written, read in [
-        ("number", "es", "1.000.000", 1000000.0),
-        ("number", "es", "1.234,5", 1234.5),
-        ("number", "en", "1,000", 1000.0),
-        ("number", "en", "7,5", 7.5),
-        ("number", "pt", "-7,5", -7.5),
-        ("number", "es", "192.168.1.1", None),
-        ("number", "es", "9" * 400, None),
-        ("integer", "es", "1.500", 1500),
-        ("integer", "en", "3.7", 3),
-        ("integer", "pt", "34191790010104351004791020", "34191790010104351004791020"),
-        ("integer", "pt", "9" * 5000, "9" * 5000),
+    for kind, written, read in [
+        ("number", "1.000", None),
+        ("number", "1.234,5", None),
+        ("number", "7,5", 7.5),
+        ("number", "-7.25", -7.25),
+        ("number", "192.168.1.1", None),
+        ("number", "9" * 400, None),
+        ("integer", "1.500", None),
+        ("integer", "15", 15),
+        ("integer", "tres", 3),
+        ("integer", "9" * 5000, None),
     ]:
-        reader = Reader(Person("p1", "simulator", language=language), lambda: datetime.now(UTC))
+        reader = Reader(Person("p1", "simulator"), lambda: datetime.now(UTC))
         assert convert(written, Parameter("n", {"type": kind}, True), reader) == read

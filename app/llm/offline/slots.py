@@ -1,6 +1,5 @@
 """The parameters of tools by their schemas, and their values in a person's words."""
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ _PLACE_PRONOUNS = frozenset({"there", "over there", "alla", "ahi", "alli", "ali"
 _LONGEST_MOMENT = 300
 _LONGEST_QUANTITY = 6  # words: "five and a half feet" has five
 _NO_QUANTITY = re.compile(r"%|\d:\d|\b(?:plus|minus|at|mais|menos) |\b(?:a|por) \d")
-_SAFE_DIGITS = 18  # that surely fit into 64 bits
+_CLEAR_NUMBER = r"-?\d{1,18}(?:[.,](?:\d{1,2}|\d{4,18}))?"
 _IN = {"en": "in", "es": "en", "pt": "em"}
 _READS_WORDS = spaced("words wrote written spoken")
 NUMERALS = {word: number for number in range(11) for word in WORDS[f"number_{number}"]}
@@ -209,7 +208,7 @@ def convert(raw: str, parameter: Parameter, reader: Reader) -> JSON:
             choices = ((one, {*map(stem, words(str(one)))}) for one in parameter.schema["enum"])
             return next((one for one, wanted in choices if wanted and wanted <= said), None)
         case Kind.NUMBER:
-            return _number(text, parameter, reader.person.language)
+            return _number(text, parameter)
         case Kind.FLAG:
             said = set(words(text))
             return False if said & WORDS["denying"] else True if said & WORDS["affirming"] else None
@@ -287,35 +286,16 @@ def _first(pattern: str, text: str) -> str | None:
     return match.group().rstrip(".,;") if (match := re.search(pattern, text)) else None
 
 
-def _number(text: str, parameter: Parameter, language: str) -> JSON:
+def _number(text: str, parameter: Parameter) -> JSON:
     if type_of(parameter.schema) == "string":  # a tool that reads numbers as people write them
         return text if re.fullmatch(r"(?:[A-Za-z]{0,3}[$€£] ?)?\d[\d.,]*\D*", text) else None  # one number
     match = re.search(r"-?\d+(?:[.,]\d+)*", text)
     if match is None:
         return next((NUMERALS[word] for word in words(text) if word in NUMERALS), None)
-    is_integer = type_of(parameter.schema) == "integer"
-    number = _with_point(match.group(), ".," if is_integer else "," if language == "en" else "")
-    if number is None:
-        return None
-    if is_integer:
-        whole = number.split(".")[0]
-        return int(whole) if len(whole) < _SAFE_DIGITS else whole  # which validation reads exactly
-    return value if math.isfinite(value := float(number)) else None
-
-
-def _with_point(number: str, thousands: str) -> str | None:
-    """Return a number with a point before its decimals, or None; `thousands`: marks that may group digits."""
-    marks = re.sub(r"[^.,]", "", number)
-    if not marks:
-        return number
-    last = marks[-1]
-    whole, _, decimals = number.rpartition(last)
-    if marks.count(last) > 1:
-        is_grouped = len({*marks}) == 1 and re.fullmatch(r"-?\d{1,3}(?:[.,]\d{3})+", number)
-        return re.sub(r"[.,]", "", number) if is_grouped else None
-    if len(marks) == 1 and len(decimals) == 3 and last in thousands:
-        return whole + decimals
-    return f"{re.sub('[.,]', '', whole)}.{decimals}"
+    if type_of(parameter.schema) == "integer":
+        return int(match.group()) if re.fullmatch(r"-?\d{1,18}", match.group()) else None
+    # "1.000" is one thousand for some, and one for others
+    return float(match.group().replace(",", ".")) if re.fullmatch(_CLEAR_NUMBER, match.group()) else None
 
 
 def _list(text: str, parameter: Parameter, reader: Reader) -> JSON:
