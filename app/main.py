@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import __version__
 from app.assistant import Assistant
@@ -68,13 +69,14 @@ def create_app(
         version=__version__,
         lifespan=lifespan,
         openapi_url=None,  # app.console serves it, behind the token
-        redirect_slashes=False,  # behind a proxy it would lead from https to http
+        redirect_slashes=False,
         exception_handlers={
             HTTPException: _refused,
             RequestValidationError: _refused,
             **dict.fromkeys(_STATUSES, _refused),
         },
     )
+    app.add_middleware(StripTrailingSlash)
     app.state.assistant = assistant
     app.state.guard = guard
     app.state.simulator = simulator
@@ -93,6 +95,18 @@ def create_app(
     if simulator is not None:
         app.include_router(simulator.router)
     return app
+
+
+class StripTrailingSlash:
+    """Serves an address with a slash at its end as the one without: Meta follows no redirect."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith("/"):
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+        await self._app(scope, receive, send)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

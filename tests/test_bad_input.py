@@ -30,6 +30,16 @@ def test_bodies_that_are_no_webhook_are_kept_aside_and_answered_200(town):
     assert graph.ask(person, "still there?") == "you said: still there?"
 
 
+def test_a_slash_at_the_end_of_an_address_leads_to_no_redirect(town):
+    server, phone = town.server, town.phone(town.newcomer())
+    body = json.dumps(text_body("wamid.slash", "hello there", phone)).encode()
+    posted = server.http.post("/webhook/", content=body, headers={"X-Hub-Signature-256": sign(body)})
+    assert posted.status_code == 200
+    assert server.rows("SELECT 1 FROM messages WHERE wamid = 'wamid.slash'")
+    statuses = {"/webhook/": 403, "/health/": 200, "/metrics/": 200, "/console/": 401, "/mcp/": 401}
+    assert {path: server.http.get(path).status_code for path in statuses} == statuses
+
+
 def test_a_body_of_3_mb_is_taken_and_a_larger_one_refused(town):
     server, limit = town.server, 3 * 1024 * 1024
     body = json.dumps(text_body("wamid.big", "hello", town.phone(town.newcomer()))).encode()
