@@ -387,8 +387,8 @@ _EMPTY: dict[str, tuple[JSON, ...]] = {"required": ([],), "default": ("", None),
 
 
 def brief(tool: Tool) -> Schema:
-    """Return the function form, its texts cut where a sentence ends, without what says nothing."""
-    said = _cut(tool.description, LONGEST_DESCRIPTION)
+    """Return the function form, its texts cut, without what says nothing."""
+    said = shortened(tool.description, LONGEST_DESCRIPTION)
     with_examples = [described(said, tool.examples[:count]) for count in range(len(tool.examples), 0, -1)]
     words = next((whole for whole in with_examples if len(whole) <= LONGEST_WITH_EXAMPLES), said)
     function = {"name": tool.name, "description": words, "parameters": _brief(tool.input_schema)}
@@ -402,15 +402,7 @@ def _brief(schema: JSON) -> JSON:
         return schema
     said = {key: _brief(part) for key, part in schema.items() if part not in _EMPTY.get(key, ())}
     if isinstance(said.get("description"), str):
-        said["description"] = _cut(said["description"], LONGEST_ABOUT_A_PARAMETER)
+        said["description"] = shortened(said["description"], LONGEST_ABOUT_A_PARAMETER)
     if "properties" in said and said.get("additionalProperties") is False:
         del said["additionalProperties"]
     return said
-
-
-def _cut(text: str, longest: int) -> str:
-    """Return the whole sentences that fit; the beginning if they fill less than half of the room."""
-    if len(text) <= longest:
-        return text
-    end = max(text.rfind(end, 0, longest) for end in (". ", ".\n", "\n"))
-    return text[: end + 1].rstrip() if end >= longest // 2 else shortened(text, longest)
