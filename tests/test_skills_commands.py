@@ -53,15 +53,10 @@ def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     assert "Added lamps to " in added
     assert "tool: switch_lamp" in added
     assert "take that one out first" in house.call("skills", "add", "elsewhere/lamps", status=1).stderr
-    (house.folder / "SKILL.md").write_text("---\nname: all\ndescription: Everything.\n---\n")
-    for place, refused in (
-        ("elsewhere", "no SKILL.md"),
-        ("mine", "one folder below there are: lamps"),
-        (".", "in one another; what is in it is seen at the next message"),
-    ):
-        assert refused in house.call("skills", "add", place, status=1).stderr
+    for place in ("elsewhere", "mine"):
+        assert "SKILL.md cannot be read" in house.call("skills", "add", place, status=1).stderr
     for name, refused in (
-        ("notes", "comes with the release"),
+        ("notes", "no skill of yours"),
         ("nothing", "no skill of yours is named 'nothing'; there are: lamps"),
         (".", "no skill of yours"),
     ):
@@ -73,7 +68,7 @@ def test_adding_and_removing_say_what_came_of_it(house: House) -> None:
     assert not list((house.folder / "mine").iterdir())
     assert len(list((house.folder / "data" / "skills-removed").iterdir())) == 2
     own_notes = str(lamps(house.folder / "elsewhere", "notes"))
-    assert "the release has a skill 'notes'" in house.call("skills", "add", own_notes, status=1).stderr
+    assert "there is a skill 'notes' already" in house.call("skills", "add", own_notes, status=1).stderr
 
 
 def test_an_address_is_refused_in_its_own_words(house: House) -> None:
