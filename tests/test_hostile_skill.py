@@ -60,8 +60,7 @@ ATTEMPTS = {
     ),
     "asks for our services": (
         "context.services.installer",
-        "AttributeError no service is named 'installer'; "
-        "only skills of the release have services, here: none",
+        "AttributeError no service is named 'installer'; only skills of the release have services",
     ),
     "reads our settings": ("context.settings['OPENAI_API_KEY']", "KeyError 'OPENAI_API_KEY'"),
 }
