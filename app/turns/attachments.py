@@ -37,6 +37,7 @@ GUESTS_AT_ONCE = 2  # of all guests, so that a transcriber on this machine is so
 GUESTS_FILES = 5  # of one turn
 NOTE_TOKENS = 100  # a voice note counts so many of TOKEN_LIMIT, and one more for each `TOKEN_BYTES`
 TOKEN_BYTES = 200  # 0.1 s of a voice note: what hearing models count as a token (OpenAI, 2026)
+AT_ONCE_OF_ONE = 3  # of one conversation, so that slow files of a person keep nobody else's waiting
 SECONDS = 150.0
 FETCH_PAUSES = (1.0, 3.0)
 FIRST_PAGE = 5_500  # characters of a document that the prompt holds
@@ -88,17 +89,18 @@ class AttachmentReader:
         if person.is_guest:
             read_before = await self._store.tx(lambda conn: media.count_files_read(conn, messages))
             room = max(GUESTS_FILES - read_before, 0)
-        read = (self._read(file, person) for file in waiting[:room])
+        own_places = asyncio.Semaphore(AT_ONCE_OF_ONE)
+        read = (self._read(file, person, own_places) for file in waiting[:room])
         left = (self._give_up(file, "too_many") for file in waiting[room:])
         for outcome in await asyncio.gather(*read, *left, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome  # once all have ended
 
-    async def _read(self, file: WaitingFile, person: Person) -> None:
+    async def _read(self, file: WaitingFile, person: Person, own_places: asyncio.Semaphore) -> None:
         try:
             guests = self._guests_places if person.is_guest else nullcontext()
             documents = nullcontext() if _is_audio(file) or not person.is_guest else self._guests_documents
-            async with documents, guests, self._places, asyncio.timeout(SECONDS):
+            async with own_places, documents, guests, self._places, asyncio.timeout(SECONDS):
                 if not await self._store.tx(lambda conn: self._may_begin(conn, file, person)):
                     return
                 if not file.path:
