@@ -173,7 +173,7 @@ def test_the_same_call_again_leads_to_the_open_question_and_other_arguments_to_o
     assert "adiós" in asked(graph, person, 2)["text"]
     assert marks(skills, "sent") == []
     press(graph, person, first, "Yes")
-    told(graph, person, '"ok":true')
+    told(graph, person, "'ok': True")
     assert (len(questions(graph, person)), len(marks(skills, "sent"))) == (2, 1)
 
 

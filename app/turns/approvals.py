@@ -253,8 +253,11 @@ def _canonical(arguments: JSON) -> str:
 
 
 def _refused_before(tool: Tool, last: Approval) -> Refused:
-    said = f"the question about {tool.name} was not answered or could not be delivered, so it did not run"
-    if last.state == "no":
-        said = f"the person said no to {tool.name}"
+    said = {
+        "no": f"the person said no to {tool.name}",
+        "expired": f"nobody answered the question about {tool.name} in time, so it did not run",
+        "failed": f"the question about {tool.name} could not be delivered, so it did not run",
+    }
     hint = "do not call it again with the same arguments; ask what to do instead"
-    return Refused(ToolResult.failure("DENIED", said, hint, answer=last.state))
+    refused = said.get(last.state, f"{tool.name} was not agreed to")
+    return Refused(ToolResult.failure("DENIED", refused, hint, answer=last.state))
