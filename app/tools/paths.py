@@ -152,16 +152,16 @@ def keep_beside(name: str, parent: int) -> bool:
 def entries(
     folder: Path, recursive: bool, is_closed: Callable[[Path], bool] = lambda path: False
 ) -> Iterator[os.DirEntry[str]]:
-    """Yield entries by name, a folder's own after it; links are named but not followed, closed places left
-    out.
-    """
-    with os.scandir(folder) as found:
-        listed = sorted(found, key=lambda entry: entry.name)
-    for entry in listed:
-        if not is_closed(path := Path(entry.path)):
-            yield entry
-            if recursive and entry.is_dir(follow_symlinks=False):
-                yield from entries(path, recursive, is_closed)
+    """Yield entries by name, one folder's after another's; links are not followed, closed places left out."""
+    waiting: list[str | Path] = [folder]
+    while waiting:
+        with os.scandir(waiting.pop(0)) as found:
+            listed = sorted(found, key=lambda entry: entry.name)
+        for entry in listed:
+            if not is_closed(Path(entry.path)):
+                yield entry
+                if recursive and entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
 def shown(path: str) -> str:
