@@ -40,12 +40,6 @@ MODES = ("yolo", "confirm-sensitive", "confirm-all")
 # Puts one call to a person: its name and arguments; true means run it.
 Ask = Callable[[str, dict[str, JSON]], "bool | Awaitable[bool]"]
 
-_ANSWERS = {
-    **dict.fromkeys(("y", "yes", "s", "si", "sí", "sim"), "y"),
-    **dict.fromkeys(("n", "no", "não", "nao"), "n"),
-    **dict.fromkeys(("a", "abort"), "a"),
-}
-
 
 class NoTTYError(RecadoError):
     """Raised when nobody can be asked: there is no terminal and no other way."""
@@ -340,14 +334,14 @@ async def _ask_at_terminal(name: str, args: dict[str, JSON]) -> bool:
     _say(f"\n{call_in_words(name, args)}\n")
     while True:
         _say("Run it? [y/n/a] ")
-        line = await DaemonThreads().run(lambda: os.read(sys.stdin.fileno(), 4096))
+        line: bytes = await DaemonThreads().run(lambda: os.read(sys.stdin.fileno(), 4096))
         if not line:
             _say("\n")
             return False
-        answer = _ANSWERS.get(line.decode("utf-8", "replace").strip().lower())
+        answer = line.decode("utf-8", "replace").strip().lower()
         if answer == "a":
             raise TurnAborted(f"the turn was ended at the question about {name}")
-        if answer:
+        if answer in ("y", "n"):
             return answer == "y"
 
 
