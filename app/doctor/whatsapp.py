@@ -14,7 +14,7 @@ from app.channels.whatsapp.payloads import objects
 from app.errors import RecadoError
 from app.http.endpoint import url_fault
 from app.i18n import lazy
-from app.messages import JSON, mapping
+from app.messages import JSON, array, mapping
 from app.ops import Finding, fail, ok, warn
 from app.settings import Settings
 
@@ -119,13 +119,15 @@ class Account:
         token = self._token_data()
         yield _token(token)
         if app := str(token.data.get("app_id") or ""):
-            yield self._subscription(app, _account(health))
+            yield self._subscription(app, _account(health, token))
             yield from self._webhook(app, str(token.data.get("application") or app))
 
     def templates(self) -> list[dict[str, JSON]]:
         """Return Meta's list of templates. Raises RecadoError where it cannot be had."""
         health = self._number("health_status").data.get("health_status")
-        account = _account(health)
+        account = _account(health, self._token_data())
+        if not account:
+            raise RecadoError("Meta does not tell the number's WhatsApp account")
         answer = self._get(f"{account}/message_templates", self._token, limit="200")
         if not answer.is_good:
             raise RecadoError(f"the templates of the account {account} cannot be seen: {answer.said}")
@@ -264,12 +266,14 @@ def _secret_finding(answer: Answer, name: str) -> Finding:
     return warn(_WEBHOOK, fact, cure)
 
 
-def _account(health: JSON) -> str:
-    """Return the WhatsApp account that holds the number, "" if Meta tells none."""
+def _account(health: JSON, token: Answer) -> str:
+    """Return the WhatsApp account that holds the number, else the token's first; "" if Meta tells none."""
     for entity in objects(mapping(health).get("entities")):
         if entity.get("entity_type") == "WABA" and entity.get("id"):
             return str(entity["id"])
-    return ""
+    scopes = objects(token.data.get("granular_scopes"))
+    whatsapp = [one for one in scopes if str(one.get("scope")).startswith("whatsapp_business_")]
+    return next((str(account) for one in whatsapp for account in array(one.get("target_ids"))), "")
 
 
 def _fields(subscription: dict[str, JSON]) -> set[str]:

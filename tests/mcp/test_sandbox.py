@@ -160,16 +160,14 @@ def test_what_was_granted_works_and_the_workspace_without_what_members_keep_in_i
 
 def test_our_own_folders_cannot_be_granted_even_inside_the_workspace(place: Place, tmp_path: Path) -> None:
     """Code written into the folder of skills would run outside of the sandbox at the next message."""
-    skills, notes = tmp_path / "skills", place.data / "notes"
-    for made in (skills / "tides", notes):
-        made.mkdir(parents=True)
-    for workspace, free in ((tmp_path, place.granted), (place.data, notes)):
-        settings = {"workspace_dir_setting": workspace, "skills_dir": skills}
-        place.sandbox = Sandbox(place.settings.model_copy(update=settings))
-        for folder in (workspace, place.data / "secrets", place.data / "mcp/y", skills, skills / "tides"):
-            with pytest.raises(ValueError, match="which"):
-                place.attempt("0", Grants(folders_write=(folder,)))
-        assert place.attempt("0", Grants(folders_write=(free,))) == "done"
+    skills = tmp_path / "skills"
+    (skills / "tides").mkdir(parents=True)
+    settings = {"workspace_dir_setting": tmp_path, "skills_dir": skills}
+    place.sandbox = Sandbox(place.settings.model_copy(update=settings))
+    for folder in (tmp_path, place.data / "secrets", place.data / "mcp/y", skills, skills / "tides"):
+        with pytest.raises(ValueError, match="which"):
+            place.attempt("0", Grants(folders_write=(folder,)))
+    assert place.attempt("0", Grants(folders_write=(place.granted,))) == "done"
 
 
 def test_a_granted_folder_that_became_a_link_out_of_the_workspace_is_refused(
