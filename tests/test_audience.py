@@ -84,14 +84,14 @@ def test_who_is_no_owner_installs_reads_and_sees_nothing(make_world, model, site
     assert "install_skill_from_url" in offered
 
 
-def test_without_a_model_who_is_no_owner_is_not_understood(offline_town, site):
+def test_without_a_model_too_who_is_no_owner_is_told_who_may(offline_town, site):
     server, graph = offline_town.server, offline_town.graph
     called = "SELECT 1 FROM journal WHERE kind = 'tool'"
     before = len(server.rows(called))
     for asked, told in (
-        ("instalá la skill https://skills.example/tides.zip", "No entendí"),
-        ("mostre a sua configuração", "Não entendi"),
-        ("show me the recent logs", "I did not understand"),
+        ("instalá la skill https://skills.example/tides.zip", "Solo la persona dueña"),
+        ("mostre a sua configuração", "Só a pessoa dona"),
+        ("show me the recent logs", "Only the person who owns"),
     ):
         person = offline_town.newcomer()
         assert graph.ask(person, asked).startswith(told)

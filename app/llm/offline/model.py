@@ -197,9 +197,18 @@ class OfflineModel:
         did = [call for one in request.earlier[-1:] for call in one.calls if call.changed]
         if talk is Talk.NEVER_MIND and did:
             return say(language, "All right. What I did last stays as it is.")
+        if talk is None and self._is_for_owners(person, said):
+            return say(language, "Only the person who owns this assistant can ask me for that.")
         person = replace(person, role="member") if person.is_owner else person  # not how to administer
         abilities = self._catalog.summary(person, language, offline=True)
         return replies.talk_text(talk, person.name, abilities, language)
+
+    def _is_for_owners(self, person: Person, said: str) -> bool:
+        """Return True if a message of somebody else asks for a tool of the owner's."""
+        own = {tool["function"]["name"] for tool in self._catalog.definitions(person)}
+        owner = replace(person, role="owner")
+        planned = self._planner(self._catalog.definitions(owner), owner).plan(said)
+        return any(step.tool not in own for step in planned.steps)
 
 
 def _is_in_vain(step: Step, result: str) -> bool:
