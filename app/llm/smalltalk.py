@@ -37,7 +37,7 @@ _SWITCHES_LANGUAGE = re.compile(
 )
 _SHORT_FORMS = {"q": "que", "k": "que", "qm": "quem", "oq": "o que", "vc": "voce", "u": "you", "r": "are"}
 _DRAWN_OUT = re.compile(r"([a-z])\1+$")
-_LAUGHTER = re.compile(r"(?:(?:ja|je|ha|he|rs)+[jh]?|k{2,})")
+_LAUGHTER = re.compile(r"(?:(?:ja)+j?|(?:je)+j?|(?:ha)+h?|(?:he)+h?|(?:rs)+|k{2,})")
 _HEADS = (
     (Talk.THANKS, WORDS["thanks"]),
     (Talk.GOODBYE, WORDS["goodbyes"]),

@@ -130,3 +130,8 @@ def test_a_number_means_what_it_stood_at_when_the_list_was_last_shown(ana) -> No
 def test_two_things_are_found_although_an_and_is_within_one(ana) -> None:
     add(["salt and vinegar chips", "paper towels", "milk"], context=ana)
     assert take(["salt and vinegar chips and paper towels"], context=ana)["open"] == ["milk"]
+
+
+def test_laughter_is_left_out_and_a_word_that_looks_like_it_is_not(ana) -> None:
+    put = add(["jam jars", "pan jajaja"], context=ana)
+    assert put["summary"] == "✓ En la lista Compras: jam jars, pan"

@@ -29,7 +29,7 @@ _LEADING = re.compile(
 _LEADING_PT = re.compile(r"(?:(?:e|o|a|as)\s+)+", re.IGNORECASE)
 _TRAILING = re.compile(
     r"(?:[\s,]+(?:tamb[ií][eé]n|tamb[eé]m|tbm|tbn|tb|too|as well|por ?favor|porfa|porfis|please|plis|pls"
-    r"|pfv?|xfa(?:vor)?|(?:j[aei]|ha|k|rs){2,}j?|lol))+$",
+    r"|pfv?|xfa(?:vor)?|(?:ja){2,}j?|(?:j[ei]){2,}j?|(?:ha){2,}|k{2,}|(?:rs){2,}|lol))+$",
     re.IGNORECASE,
 )
 # Characters of what is read; far more than anything on a list may have.
