@@ -236,7 +236,7 @@ def _files(settings: Settings, person: str) -> list[str]:
     """Return the paths of the person's files; links are left out, because they may lead anywhere."""
     return [
         os.fsencode(path.absolute()).decode("utf-8", "replace")
-        for folder in PersonFolders(settings.workspace_dir, settings.data_dir).of(person).values()
+        for folder in PersonFolders(settings.workspace_dir, settings.data_dir).of(person)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
     ]

@@ -51,16 +51,16 @@ class PersonFolders:
         self._workspace = workspace
         self._data_dir = data_dir
 
-    def of(self, person: str) -> dict[str, Path]:
-        """Return the folders by what they hold; none for the id ""."""
+    def of(self, person: str) -> tuple[Path, ...]:
+        """Return the two folders; none for the id ""."""
         if not person:
-            return {}
-        return {"workspace": self._workspace / "people" / person, "media": self._data_dir / "media" / person}
+            return ()
+        return self._workspace / "people" / person, self._data_dir / "media" / person
 
     def remove(self, people: Iterable[str]) -> None:
         """Remove the folders of these people; raise RecadoError after every one was tried."""
         faults = []
-        for folder in (folder for person in people for folder in self.of(person).values()):
+        for folder in (folder for person in people for folder in self.of(person)):
             try:
                 rmtree(folder)  # of any depth: a server may have written there
             except OSError as error:

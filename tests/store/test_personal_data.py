@@ -72,7 +72,7 @@ def folders(deep_ground: Path) -> PersonFolders:
 
 def test_what_a_server_made_too_deep_for_any_path_goes_with_its_person(folders: PersonFolders) -> None:
     """It kept every sweep from what is old."""
-    workspace, media = folders.of("person_ana").values()
+    workspace, media = folders.of("person_ana")
     workspace.mkdir(parents=True)
     make_deep(workspace / "inner")
     media.mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_what_a_server_made_too_deep_for_any_path_goes_with_its_person(folders: 
 
 
 def test_a_link_in_the_place_of_a_folder_goes_and_what_it_leads_to_stays(folders: PersonFolders) -> None:
-    place, media = folders.of("person_ana").values()
+    place, media = folders.of("person_ana")
     kept = place.parent / "kept"
     kept.mkdir(parents=True)
     place.symlink_to(kept)
