@@ -38,7 +38,7 @@ _SECRET = re.compile(r"\$\{(\w+)(:-)?\}", re.ASCII)
 # A tool as `tools/list` gives it.
 Definition = Mapping[str, JSON]
 # What the model or an owner is told of a tool: a change of any of them is a change of the tool.
-PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+_PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class _PinsFile(BaseModel):
 
 def pinned(raw: Definition) -> dict[str, JSON]:
     """Return what is approved of a definition."""
-    return {key: raw[key] for key in PINNED if raw.get(key) is not None}
+    return {key: raw[key] for key in _PINNED if raw.get(key) is not None}
 
 
 def definition_hash(raw: Definition) -> str:

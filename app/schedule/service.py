@@ -37,7 +37,7 @@ SHORTEST_REPEAT = 900.0  # seconds between two times of one reminder
 _MOST_LISTED = 50
 _MOST_NAMED = 10
 # a reminder told within so many seconds is the one that "in 10 minutes more" means
-SNOOZED_WITHIN = 24 * 3600.0
+_SNOOZED_WITHIN = 24 * 3600.0
 _LINKING = any_word("linking")
 _LEADING = re.compile(rf"^(?:\W*\b(?!por\b)(?:{_LINKING}|on)\b(?=\s))+\s*|^[\s,.:;–—-]+", re.IGNORECASE)
 _TRAILING = re.compile(rf"(?:\s+{_LINKING})+\W*$", re.IGNORECASE)
@@ -286,7 +286,7 @@ def _to_snooze(
         return [quoted]
     if not _LAST.fullmatch(_folded(reminder[:_LONGEST_WANTED])):
         return _meant(conn, person, reminder, context)
-    told = schedules.last_fired(conn, person, now - SNOOZED_WITHIN)
+    told = schedules.last_fired(conn, person, now - _SNOOZED_WITHIN)
     if told is None or told.told_at is None:
         return []
     newer = schedules.active(conn, person, since=told.told_at)  # may be meant, too

@@ -74,7 +74,7 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     `{"mcpServers": {NAME: {"registry": "io.x/y", "version": "1.2"} | {"url": "https://…", "headers": {…}}}}`
     """
     try:
-        entries = server_entries(content)
+        entries = _entries(content)
         if len(entries) > MAX_SERVERS:
             raise ValueError(f"it names {len(entries)} servers; at most {MAX_SERVERS} are read")
     except ValueError as error:
@@ -91,7 +91,7 @@ def read_servers(content: bytes) -> tuple[tuple[Server, ...], tuple[RefusedServe
     return tuple(servers), tuple(refused)
 
 
-def server_entries(content: bytes) -> dict[str, JSON]:
+def _entries(content: bytes) -> dict[str, JSON]:
     """Return the entries of an `mcp.json` by name. Raises ValueError for other content."""
     try:
         value = sendable(json.loads(content))

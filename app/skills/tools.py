@@ -129,14 +129,14 @@ _TRAITS = {
     "harmless-tools": "harmless",
     "search-results": "permits_addresses",
 }
-TOOL_LISTS = (*_TRAITS, "own-results")
+_TOOL_LISTS = (*_TRAITS, "own-results")
 
 
 def _traits(
     manifest: Manifest, tools: Collection[str], *, bundled: bool, is_installed: bool
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the traits of each tool by its name, and warnings of metadata that is wrong or not believed."""
-    lists = {key: set(manifest.words(key)) for key in TOOL_LISTS}
+    lists = {key: set(manifest.words(key)) for key in _TOOL_LISTS}
     for key, names in lists.items():
         if "*" in names:
             lists[key] = (names - {"*"}).union(tools)

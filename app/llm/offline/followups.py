@@ -17,7 +17,7 @@ from app.search.words import WORDS, spans, words
 from app.store.turn_state import Exchange, PastCall
 from app.text import fold
 
-LONGEST_CHOICE = 8  # words of an answer that picks one of several
+_LONGEST_CHOICE = 8  # words of an answer that picks one of several
 _LONGEST_PICK = 12
 _LONGEST_NAME = 4
 _ORDINALS: Mapping[str, int] = {
@@ -99,7 +99,7 @@ def _lacks_day(planner: Planner, said: str, step: Step, last: PastCall) -> bool:
 def may_vary(said: str) -> bool:
     """Tell whether a message begins like one that goes on with the last."""
     found = words(said)
-    if not 0 < len(found) < LONGEST_CHOICE:
+    if not 0 < len(found) < _LONGEST_CHOICE:
         return False
     is_other_place = found[0] in ("en", "em", "in") and said.endswith("?") and len(found) <= _LONGEST_NAME
     is_other = found[0] in WORDS["goes_on"] or " ".join(found[:2]) in ("que tal", "what about", "how about")
@@ -153,7 +153,7 @@ def _answered(planner: Planner, before: Exchange, said: str, plan: Plan) -> Step
     """Return the step that our last question was about, with `said` as its answer or as its pick."""
     for call in before.calls:
         if call.follow_up.choices:
-            is_short = len(words(said)) <= LONGEST_CHOICE
+            is_short = len(words(said)) <= _LONGEST_CHOICE
             name = _picked_name(call.follow_up.choices, said) if is_short else ""
             return planner.renamed(Step(call.tool, call.arguments), name)
     steps = [_without_same(step, planner) for step in planner.plan(before.said).steps]
