@@ -1,4 +1,4 @@
-"""Messages that ask for nothing: greetings, thanks, a nod, an excuse, questions about the assistant."""
+"""Messages that ask for nothing: greetings, thanks, a nod, a goodbye, questions about the assistant."""
 
 import re
 from collections.abc import Sequence

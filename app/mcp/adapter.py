@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from urllib.parse import unquote, urlsplit
 
 from app.mcp.approved import definition_hash, pinned, values
@@ -86,7 +87,7 @@ def adapt(server: ServerDefinition, raw: Mapping[str, JSON], call: Call, name: s
 
 
 def description(raw: Mapping[str, JSON]) -> str:
-    """Return what the model reads of a tool: its server's text, of some length, nothing hidden in it."""
+    """Return what the model reads of a tool: its server's text, cut, with nothing hidden in it."""
     texts = (raw.get(key) for key in ("description", "title", "name"))
     said = next((text for text in texts if isinstance(text, str) and text.strip()), "")
     return shortened(clean_text(said, LONGEST_DESCRIPTION + 1), LONGEST_DESCRIPTION)
@@ -101,7 +102,7 @@ def describe_server(server: ServerDefinition, tools: Sequence[Mapping[str, JSON]
 
 def findings(raw: Mapping[str, JSON]) -> tuple[Finding, ...]:
     """Return hidden characters and orders to the model in a definition, each once."""
-    texts = (text for place_and_value in values(pinned(raw)) for text in place_and_value)
+    texts = chain.from_iterable(values(pinned(raw)))  # the names of properties, too
     found = find({"tool.md": "\n.\n".join(texts).encode("utf-8", "replace")})
     told = (one for one in found if one.kind in ("hidden-text", "instruction"))
     return tuple({(one.kind, one.excerpt): one for one in told}.values())

@@ -21,8 +21,8 @@ from app.text import on_one_line
 
 # Who configured it: the operator's own file, an install that an owner approved, a skill's `mcp.json`.
 Origin = Literal["operator", "installed", "skill"]
-# off: disabled. starting: also between two tries. broken: set aside after too many deaths, as it cannot be
-# started as it is configured, or as a secret is missing. stopped: no assistant runs that would start it.
+# off: disabled. starting: also between two tries. broken: it failed too often in a row, its entry has a
+# fault, or a secret is missing. stopped: no assistant runs that would start it.
 Phase = Literal["off", "starting", "ready", "broken", "stopped"]
 
 # In the reason of a server that runs elsewhere.

@@ -2,9 +2,9 @@
 
 References are replaced by what they point to, `allOf` is merged, `oneOf` and a list of types become `anyOf`;
 objects name their properties and arrays their items. The plain form accepts whatever the original accepts,
-for the server has the last word, with three exceptions: arguments that no part declares are unknown, a
-schema with properties or items is an object or an array although it does not say so, and a tuple goes on with
-what is among its first items.
+for the server has the last word, with three exceptions: arguments that no part declares are unknown; a
+schema with properties or items is an object or an array although it does not say so; and items that follow
+the listed ones of a tuple are of the same kinds as these.
 """
 
 import json

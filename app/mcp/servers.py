@@ -59,15 +59,14 @@ class Limits:
     longest_call: float = 590.0
     # Before the start after the first, second … death in a row; one more and the server is set aside.
     pauses: tuple[float, ...] = (0.5, 2.0, 30.0, 120.0)
-    # The pause of a server that was set aside, or cannot be started as it is configured.
-    broken: float = 600.0
+    broken: float = 600.0  # the pause of a server that was set aside
     lived: float = 300.0  # a server that ran longer than this begins a new row of deaths
     relist: float = 1.0  # between two lists of a server that says that its tools changed
     first_start: float = 8.0  # how long messages wait for a server that is new
 
 
 class ServerAlerts(Protocol):
-    """Tells an owner of a server's trouble, once, and that it is over; it is told of each new state."""
+    """Is told of each new state of a server; tells an owner once of trouble, and that it is over."""
 
     async def server_changed(self, state: ServerState) -> None: ...
 

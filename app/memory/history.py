@@ -119,9 +119,9 @@ class History:
         return await self._store.tx(lambda conn: recall.index(conn, weights, AT_ONCE, person))
 
     async def files(self, person: Person, query: str, limit: int = 10) -> dict[str, str]:
-        """Return the newest files whose name, caption or first page hold all the words, and how each begins.
+        """Return how the newest files begin whose name, caption or first page hold all the words.
 
-        They are named by their paths among the person's files.
+        They are by path, below the person's own folder.
         """
         rows = await self._store.all(_FILES_NEWEST_FIRST, person.id, MOST_FILES)
         return await asyncio.to_thread(_matching_files, rows, frozenset(terms(query)), limit)

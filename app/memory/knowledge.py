@@ -51,7 +51,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file of the folder: its passages, or the fault for which it has none."""
+    """A file of the folder: its passages, or the fault for which it has none. `stamp`: see `_scan`."""
 
     name: str
     passages: Sequence[Passage] = ()

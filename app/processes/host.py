@@ -16,7 +16,7 @@ from typing import cast
 from app.i18n import lazy
 from app.processes.reaper import kill_below, threads_below
 
-# In `args`, stands for the number of the socket to the server; others do not have that socket.
+# Stands in `args` for the number of the socket to the server, which is closed for a program without it.
 CONNECTION = "{connection}"
 APP_ROOT = Path(__file__).resolve().parents[2]
 PIECE_BYTES = 256 * 1024

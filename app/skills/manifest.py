@@ -36,7 +36,8 @@ class ManifestError(RecadoError):
 class Manifest:
     """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included.
 
-    `metadata` has the fields of its `metadata`, and those that were written beside it; keys with `-`.
+    `metadata` has what stands under that key, and what was written beside it; its keys are in small letters,
+    with `-` for `_`.
     """
 
     name: str

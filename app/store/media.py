@@ -1,6 +1,6 @@
 """Files in `DATA_DIR/media/<person>`: those that tools made for people, and those that came with messages.
 
-What a tool made is named by the hash of its content. All of it goes after two days. What came is taken up
+Both are removed after two days. What a tool made is named by the hash of its content. What came is taken up
 before its message is: `new` → `kept` (its bytes are here) → `read`, or `failed` with a reason. What was found
 in it is written into the message itself, where prompts, answers to questions and the history read it.
 """

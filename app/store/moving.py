@@ -71,7 +71,8 @@ def _claim(reading: Connection, engine: Engine, writing: Connection) -> None:
     if exists(reading, named, UNFINISHED):
         raise StoreError("a move into the database that is to be moved was not finished; finish that first")
     made_at = scalar(reading, "SELECT applied_at FROM schema_version WHERE version = 1")
-    mark, found = f"moving from {made_at!r}", scalar(writing, named, UNFINISHED)  # no other was made then
+    mark = f"moving from {made_at!r}"  # no other database was made at that very time
+    found = scalar(writing, named, UNFINISHED)
     if found not in (None, mark):
         raise StoreError("the target holds a part of another database; name one that is empty")
     filled = [table.name for table in tables() if exists(writing, f"SELECT 1 FROM {table.name} LIMIT 1")]

@@ -31,8 +31,6 @@ PERMISSIVE = ("string", "number", "boolean", "object", "array", "null")
 LARGEST_SCHEMA = 16 * 1024  # bytes of one tool's arguments, which a model reads again and again
 LONGEST_DESCRIPTION = 500  # characters about one parameter
 _MOST_NODES = 2000
-
-
 NO_DOCSTRING = "has no docstring, so it is not a tool; say in one what it does"
 
 _EXAMPLE = r"(?:examples?|ejemplos?|exemplos?)[ \t]*"
@@ -211,10 +209,9 @@ def parse_docstring(text: str | None) -> Docstring:
     said, examples = _without_examples(inspect.cleandoc((text or "").replace("\r\n", "\n")))
     description, returns = "", ""
     params: dict[str, str] = {}
-    text = "\n" + _BEFORE_A_TITLE.sub(
-        "\n\n", said.strip()
-    )  # a first line would lose what is indented below it
-    found: Any = griffe.Docstring(text, lineno=1)
+    # a first line would lose what is indented below it
+    below = "\n" + _BEFORE_A_TITLE.sub("\n\n", said.strip())
+    found: Any = griffe.Docstring(below, lineno=1)
     for section in griffe.parse_auto(found, default="google", per_style_options=_STYLES):
         if section.kind is griffe.DocstringSectionKind.text and not description:
             description = _ONE_STOP.sub("", _paragraph(section.value))

@@ -1,8 +1,8 @@
 """Check the arguments of a call, mend what can only mean one thing, and explain what does not fit.
 
-`jsonschema-rs` checks them. A schema may be a stranger's, without references then: nothing remote is fetched,
-patterns run in linear time, the alternatives of a check are counted, and one that is malformed is left to the
-tool.
+`jsonschema-rs` checks them. A schema may be a stranger's: it comes without references, nothing remote is
+fetched, patterns run in linear time, the alternatives of a check are counted, and a malformed one is left to
+the tool.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,7 +76,7 @@ class ArgumentsCheck:
             yield path, _said(error)
 
     def _mend(self, value: JSON, schema: JSON) -> JSON:
-        """Return the value with what can only mean one thing mended, where no reference hides what it may be.
+        """Return the value with what can only mean one thing mended; references are not followed.
 
         Raises InvalidArguments for one that would take too long to check.
         """

@@ -45,7 +45,7 @@ _QUESTION = re.compile(
 
 
 class Catalog(Protocol):
-    """Tells what is installed now: example phrases by tool, tools that change nothing."""
+    """Tells what is installed now."""
 
     @property
     def index(self) -> ToolIndex: ...
@@ -204,11 +204,11 @@ class OfflineModel:
         return replies.talk_text(talk, person.name, abilities, language)
 
     def _is_for_owners(self, person: Person, said: str) -> bool:
-        """Return True if a message of somebody else asks for a tool of the owner's."""
-        own = {tool["function"]["name"] for tool in self._catalog.definitions(person)}
+        """Tell whether a message asks for a tool that an owner may use, and this person may not."""
+        allowed = {tool["function"]["name"] for tool in self._catalog.definitions(person)}
         owner = replace(person, role="owner")
         planned = self._planner(self._catalog.definitions(owner), owner).plan(said)
-        return any(step.tool not in own for step in planned.steps)
+        return any(step.tool not in allowed for step in planned.steps)
 
 
 def _is_in_vain(step: Step, result: str) -> bool:
