@@ -21,10 +21,10 @@ _ROUNDS = 100
 
 
 def fork_below_reaper(connection: int) -> None:
-    """Fork: return in the new process, the worker; the caller is its reaper.
+    """Fork: return in the new process, which becomes the program; the caller is its reaper.
 
-    Once the other end of the socket `connection` is closed, or the worker has ended, the reaper kills
-    everything below it and exits with the worker's status: 128 + the signal that killed it.
+    Once the other end of the socket `connection` is closed, or the program has ended, the reaper kills
+    everything below it and exits with the program's status, or 128 + the signal that killed it.
     """
     reaper = os.getpid()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
