@@ -41,7 +41,7 @@ def catalog(as_json: AsJson = False) -> None:
     """
     settings = command_settings()
     abilities = _abilities(settings)
-    known = abilities.catalog
+    known = abilities.snapshot
     definitions = [one["function"] for one in known.definitions.values()]
     tools = [tool for one in definitions if (tool := abilities.tool(one["name"])) is not None]
     if as_json:

@@ -84,7 +84,7 @@ class ToolCatalog:
         self._loader = loader
         self._servers = servers
         self._environment = environment
-        self.catalog = CatalogSnapshot()  # what there was at the last refresh
+        self.snapshot = CatalogSnapshot()  # what there was at the last refresh
         self._outdated = True
         self._served: Sequence[Tool] = ()
         self._reading = {tool.name: tool for tool in reading_tools(self)}
@@ -128,7 +128,7 @@ class ToolCatalog:
                     await self._servers.refresh()
                 snapshot = await self._thread.run(self._look)
                 if snapshot is not None:
-                    self.catalog = snapshot
+                    self.snapshot = snapshot
                     self.registry.clear()
                     for tool in (*snapshot.tools.values(), *self._reading.values()):
                         self.registry.register(tool)
@@ -150,8 +150,8 @@ class ToolCatalog:
             log.warning("a skill's tool is left out: its name is taken", tool=name)
         tools = [tool for tool in self._loader.tools if tool.name not in taken]
         snapshot = build_snapshot(skills, tools, self._servers, self._guest_tools)
-        self.index.remove(self.catalog.tools.keys() - snapshot.tools.keys())
-        self.skill_index.remove(self.catalog.skills.keys() - snapshot.skills.keys())
+        self.index.remove(self.snapshot.tools.keys() - snapshot.tools.keys())
+        self.skill_index.remove(self.snapshot.skills.keys() - snapshot.skills.keys())
         self.index.add(snapshot.documents(self.phrase_book.read(snapshot)))
         self.skill_index.add(snapshot.skill_documents())
         self._served, self._outdated = served, False
@@ -162,12 +162,12 @@ class ToolCatalog:
 
     def skill(self, name: str) -> Skill | None:
         """Return the skill of that name that is in use."""
-        return self.catalog.skills.get(name)
+        return self.snapshot.skills.get(name)
 
     @property
     def skill_names(self) -> Collection[str]:
         """Return the names of all skills in use."""
-        return self.catalog.skills.keys()
+        return self.snapshot.skills.keys()
 
     def is_outside(self, name: str) -> bool:
         """Return whether a tool's results may hold what others wrote."""
@@ -201,17 +201,17 @@ class ToolCatalog:
         """Return those of these skills, and of these tools' categories, that are not trusted or are gone."""
         known = filter(None, map(self.registry.find, tools))
         named = dict.fromkeys((*skills, *filter(None, [tool.category for tool in known])))
-        return tuple(name for name in named if name not in self.catalog.trusted)
+        return tuple(name for name in named if name not in self.snapshot.trusted)
 
     def tool_categories(self, person: Person) -> Mapping[str, str]:
         """Return the tools that a person may be offered, sorted, with their categories."""
-        tools = sorted(self.catalog.tools.items())
+        tools = sorted(self.snapshot.tools.items())
         return {name: one.category for name, one in tools if one.category and may_use(person, one.audience)}
 
     def categories(self, person: Person) -> tuple[tuple[str, str], ...]:
         """Return name and description of every skill and server that a person may use."""
-        skills = ((skill.name, skill.description) for skill in self.catalog.usable(person).values())
-        return (*skills, *((server.name, server.description) for server in self.catalog.servers_of(person)))
+        skills = ((skill.name, skill.description) for skill in self.snapshot.usable(person).values())
+        return (*skills, *((server.name, server.description) for server in self.snapshot.servers_of(person)))
 
     def choose(
         self,
@@ -228,13 +228,8 @@ class ToolCatalog:
 
         `sticky` tools and `active` skills are those that the conversation had.
         """
-        usable = self.catalog.usable(person)
-        about = tuple(name for name in intent.categories if name in usable)
-        if not intent.is_clear:  # beside categories only skills without tools: these are found by themselves
-            hits = self.skill_index.rank(said, among=usable, limit=1) if says_something(said) else []
-            near = [hit.id for hit in hits if hit.coverage >= _FITTING_COVERAGE]
-            found = (one for one in near if not (about and usable[one].tools))
-            about = tuple(dict.fromkeys((*about, *found)))
+        usable = self.snapshot.usable(person)
+        about = self._about(intent, said, usable)
         lengths = {name: len(usable[name].instructions) for name in {*active, *about} if name in usable}
         shown = place(active, about, lengths)
         longest = max((lengths[name] for name in about if name in shown), default=0)
@@ -253,7 +248,7 @@ class ToolCatalog:
             sticky=sticky,
             always=always,
             beside=[name for skill in about for name in usable[skill].manifest.words("include-tools")],
-            sizes=self.catalog.sizes,
+            sizes=self.snapshot.sizes,
             room=max(ROOM - longest, ROOM // 2),
             limit=limit - len(reading),
         )
@@ -270,7 +265,7 @@ class ToolCatalog:
 
         `about` are the skills that may be loaded; files of `shown` ones may be read too.
         """
-        snapshot, offered = self.catalog, list[Schema]()
+        offered: list[Schema] = []
         for name in names:
             tool = self.tool(name)
             if name in self._reading:
@@ -278,8 +273,8 @@ class ToolCatalog:
                 parameter = "name" if name == LOAD_SKILL else "skill"
                 tool = narrowed(self._reading[name], parameter, skills) if skills else None
             if tool is not None and may_use(person, tool.audience):
-                in_catalog = snapshot.tools.get(name) is tool
-                offered.append(snapshot.definitions[name] if in_catalog else tool.get_schema())
+                in_catalog = self.snapshot.tools.get(name) is tool
+                offered.append(self.snapshot.definitions[name] if in_catalog else tool.get_schema())
         return offered
 
     def definitions(self, person: Person) -> list[Schema]:
@@ -302,7 +297,8 @@ class ToolCatalog:
         `offline` leaves out what the built-in model cannot do: it follows no instructions, and finds values
         only where a phrase has a blank for them.
         """
-        snapshot, lines = self.catalog, []
+        snapshot = self.snapshot
+        lines: list[str] = []
 
         def can_be_filled(tool: Tool) -> bool:
             parameters = snapshot.definitions[tool.name]["function"]["parameters"]
@@ -317,12 +313,24 @@ class ToolCatalog:
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
         """Return the example phrases of every tool, all languages together."""
-        return {name: tuple(chain(*tool.phrases.values())) for name, tool in self.catalog.tools.items()}
+        return {name: tuple(chain(*tool.phrases.values())) for name, tool in self.snapshot.tools.items()}
 
     def read_only(self) -> frozenset[str]:
         """Return the names of the tools that change nothing, without the one that only names others."""
-        tools = self.catalog.tools
+        tools = self.snapshot.tools
         return frozenset(name for name, tool in tools.items() if tool.read_only and name != SEARCH_TOOLS)
+
+    def _about(self, intent: Intent, said: str, usable: Mapping[str, Skill]) -> tuple[str, ...]:
+        """Return the chosen skills, and where the choice is not clear the one whose words fit best.
+
+        Beside chosen ones that is one without tools: tools are found by themselves.
+        """
+        chosen = [name for name in intent.categories if name in usable]
+        if intent.is_clear or not says_something(said):
+            return tuple(chosen)
+        hits = self.skill_index.rank(said, among=usable, limit=1)
+        near = [hit.id for hit in hits if hit.coverage >= _FITTING_COVERAGE]
+        return tuple(dict.fromkeys((*chosen, *(one for one in near if not (chosen and usable[one].tools)))))
 
     def _readable(self, reading: str, about: Sequence[str], shown: Sequence[str]) -> list[Skill]:
         """Return the skills that one of our own tools may be asked for: for a text, a file, a script."""

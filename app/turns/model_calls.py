@@ -32,7 +32,7 @@ async def route_turn(turn: TurnContext) -> None:
     """Classify the intent and choose the tools; the journal keeps both, so a restart offers the same."""
     turn.tokens_left()  # raises when not even the bare conversation could be shown to the model
     started = time.monotonic()
-    tools, catalog = turn.tools, turn.tools.catalog
+    tools, snapshot = turn.tools, turn.tools.snapshot
     last = turn.state.exchanges[-1:]
     request = IntentRequest(
         said=turn.said,
@@ -59,10 +59,10 @@ async def route_turn(turn: TurnContext) -> None:
             always=(SEARCH_TOOLS,),
             limit=turn.settings.max_tools_per_call,
         )
-    about = {"phrases": intent.phrases, "source": intent.source, "catalog": catalog.version}
+    about = {"phrases": intent.phrases, "source": intent.source, "catalog": snapshot.version}
     call = None
     if classified.answer is not None:
-        call = _traced("route", classified.prompt, classified.answer, started, catalog.hash)
+        call = _traced("route", classified.prompt, classified.answer, started, snapshot.hash)
     await turn.record("route", "route", {**asdict(choice), **about}, call)
     turn.transcript = Transcript(choice)
 
@@ -81,7 +81,7 @@ async def ask_model(turn: TurnContext, number: int, *, with_tools: bool) -> None
     taken = [call.id for one in turn.transcript.rounds for call in one.calls]
     calls = unique_calls(calls[:CALLS_PER_ROUND], taken)
     shown = [{"tools": tools}, *turn.prompt.messages] if tools else turn.prompt.messages
-    trace = _traced(f"llm:{number}", shown, answer, started, turn.tools.catalog.hash)
+    trace = _traced(f"llm:{number}", shown, answer, started, turn.tools.snapshot.hash)
     asked = Round(text, calls, attached=answer.attached if calls else {})
     await turn.record(trace.key, "llm", answer_row(asked), trace)
     turn.transcript = turn.transcript.with_round(asked)
