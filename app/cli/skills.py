@@ -163,7 +163,7 @@ def _add_packages(settings: Settings, skill: Skill, *, asks: bool) -> list[str]:
 def skills_remove(name: Annotated[str, typer.Argument(help="As `recado skills list` shows it.")]) -> None:
     """Take a skill of yours out.
 
-    Its folder is kept in DATA_DIR/skills-removed, the last ten of them.
+    A folder of your own is kept in DATA_DIR/skills-removed.
     """
     settings = command_settings("ERROR")
     with _on_disk():

@@ -152,6 +152,7 @@ def load_skill(
     else:
         found = read_tools(folder, manifest, workers, version, bundled=bundled, is_installed=is_installed)
     wanted = (lazy("it needs the package {name}, which is not installed", name=one) for one in found.packages)
+    # what the code has for itself is for the model only where the body names it
     code = ("scripts/", "assets/", "tests/") if "scripts/tools.py" in files else ()
     readable = [one for one in files if not one.startswith(code) or one in manifest.body]
     readable = [one for one in readable if one.isprintable() and one not in KNOWN_FILES]
