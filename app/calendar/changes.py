@@ -14,12 +14,6 @@ _WITHIN_A_DAY = frozenset({"hour", "minute"})
 _WEEK = 7 * 86_400  # seconds
 
 
-def _says_days(piece: Piece) -> bool:
-    repeats = piece.kind in _RULE_KINDS and UNITS.get(piece.said.get("unit", "")) not in _WITHIN_A_DAY
-    is_date = piece.kind == "iso" and "time" not in piece.said
-    return piece.kind in KINDS["day"] or is_date or (repeats and "hour" not in piece.said)
-
-
 def read_change(
     text: str, had: When, zone: ZoneInfo, now: float, language: str = "en", country: str = ""
 ) -> Reading:
@@ -73,6 +67,12 @@ def read_change(
         choices = sorted((whole.when.start, other))
         return replace(reading, when=None, problem="ambiguous", choices=tuple(choices))
     return replace(reading, when=whole.when, problem=whole.problem, choices=whole.choices)
+
+
+def _says_days(piece: Piece) -> bool:
+    repeats = piece.kind in _RULE_KINDS and UNITS.get(piece.said.get("unit", "")) not in _WITHIN_A_DAY
+    is_date = piece.kind == "iso" and "time" not in piece.said
+    return piece.kind in KINDS["day"] or is_date or (repeats and "hour" not in piece.said)
 
 
 def _shifted(piece: Piece, was: datetime, rule: str) -> str:

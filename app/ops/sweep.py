@@ -48,7 +48,7 @@ class Sweep:
         self._seconds = seconds
         self._due = due
         self._task: asyncio.Task[None] | None = None
-        self._asked = look_again
+        self._look_again = look_again
         self.failure = ""  # what the last look failed at, in words for an operator
 
     def start(self) -> None:
@@ -59,13 +59,13 @@ class Sweep:
 
     async def _run(self) -> None:
         while True:
-            self._asked.clear()
+            self._look_again.clear()
             parts = (self._look, self._forget, self._due.history.index)
             failed = [part for part in parts if not await self._attempt(part)]
             self.failure = lazy("what is due or old cannot be looked through: see the log") if failed else ""
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds):
-                    await self._asked.wait()
+                    await self._look_again.wait()
 
     async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Run one part of the sweep and return True if it succeeded; an error never ends the others."""
