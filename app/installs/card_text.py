@@ -168,7 +168,7 @@ class _Words:
         return Fact(say(self.language, "Everyone here may use it, and all share its data."))
 
     def findings(self, found: Sequence[Finding]) -> Fact:
-        """Say what kinds of suspicious things were found, in how many files; below, the first in each."""
+        """Say what kinds of suspicious things were found, in how many files; list the first of each file."""
         kinds: list[str] = []
         details: list[str] = []
         for kind, name in kind_names(self.language).items():
