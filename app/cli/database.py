@@ -148,7 +148,8 @@ def check() -> None:
 
 def state_of(conn: Connection, location: Location) -> Iterator[Finding]:
     """Report what is wrong with a database, or that it is sound. Takes seconds where it is large."""
-    steps, damage = _step(conn), _damage(conn) if isinstance(location, Path) else []
+    steps = _step(conn)
+    damage = _damage(conn) if isinstance(location, Path) else []
     values = {"path": shown(location), "schema": steps, "known": len(migrations())}
     for fault in damage:
         fact = lazy("{path} is damaged: {damage}", damage=fault, **values)

@@ -70,13 +70,13 @@ def route(message: Annotated[str, typer.Argument(help="What a person might write
     if len(tools) <= most:
         counted += f"; all of them, since MAX_TOOLS_PER_CALL is {most}"
     show(counted)
-    head, reasons = ("TOOL", "CATEGORY", "SCORE", "COVERS", "WHY", "BEST FOR"), []
+    reasons = []
     for one in choice.reasons:
-        fits, phrase = ("-", "-"), "-"
+        score, covers, phrase = "-", "-", "-"
         if one.score > 0:
-            fits, phrase = (f"{one.score:.2f}", f"{one.coverage:.0%}"), one.phrase or "the message"
-        reasons.append((one.name, tools.get(one.name, "-"), *fits, one.why, phrase))
-    show(table(head, reasons))
+            score, covers, phrase = f"{one.score:.2f}", f"{one.coverage:.0%}", one.phrase or "the message"
+        reasons.append((one.name, tools.get(one.name, "-"), score, covers, one.why, phrase))
+    show(table(("TOOL", "CATEGORY", "SCORE", "COVERS", "WHY", "BEST FOR"), reasons))
     hits = abilities.index.rank(message, among=tools.keys() - set(offered), limit=MATCHES_SHOWN)
     if hits:
         rows = [(hit.id, tools[hit.id], f"{hit.score:.2f}", f"{hit.coverage:.0%}") for hit in hits]

@@ -240,7 +240,8 @@ def _token(answer: Answer) -> Finding:
     if data["is_valid"] is not True:
         fact = lazy("the access token is not valid: {reason}", reason=answer.said)
         return fail(_TOKEN, fact, _PERMANENT)
-    wanted, scopes = [_MESSAGING, _MANAGEMENT], data.get("scopes")
+    wanted = (_MESSAGING, _MANAGEMENT)
+    scopes = data.get("scopes")
     if lacking := [scope for scope in wanted if isinstance(scopes, list) and scope not in scopes]:
         told = fail if _MESSAGING in lacking else warn
         return told(_TOKEN, lazy("the access token lacks {scope}", scope=", ".join(lacking)), _PERMANENT)

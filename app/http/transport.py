@@ -71,8 +71,9 @@ class Fetched:
 
         Without one, or where it says ISO 8859-1, it is UTF-8 or else Windows' Western one.
         """
-        named, codec = _CHARSET.search(self.headers.get("content-type", "")), ""
-        with suppress(LookupError):
+        named = _CHARSET.search(self.headers.get("content-type", ""))
+        codec = ""
+        with suppress(LookupError):  # a charset that Python does not know
             codec = codecs.lookup(named[1]).name if named else ""
         if codec == "utf-8":
             return self.body.decode("utf-8-sig", "replace")

@@ -76,7 +76,8 @@ class OfflineModel:
 
     def _classify(self, request: ModelRequest) -> ModelAnswer:
         said, person = request.said[:LONGEST_PLANNED], request.person or _NOBODY
-        known, language = dict(request.categories), detect_language(said, person.language) or person.language
+        language = detect_language(said, person.language) or person.language
+        known = dict(request.categories)
         fragments = [said, *clauses_of(said)] if small_talk(said) is None else []
         planner = self._planner(self._catalog.definitions(person), person)
         planned = self._plan(replace(request, said=said), "", planner).steps if fragments else ()
@@ -105,7 +106,8 @@ class OfflineModel:
         is_bare = said.rstrip().endswith("?") and len(kept) <= _MAX_BARE_WORDS
         if not kept or len(kept) > _MOST_ASKED or not (is_bare or _QUESTION.match(fold(said))):
             return ()
-        phrases, steps = self._catalog.phrases(), dict[str, Step]()
+        phrases = self._catalog.phrases()
+        steps: dict[str, Step] = {}
         for name, offer in planner.offers.items():
             for template in (read_template(name, phrase) for phrase in phrases.get(name, ())):
                 parameter = offer.parameter(template.last_slot)
