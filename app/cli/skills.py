@@ -44,8 +44,8 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|git@")
 
 
 def read_skills(settings: Settings) -> SkillLoader:
-    """Load all skills as a server does."""
-    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills(settings))
+    """Load all skills as a server does, without running their code."""
+    loader = SkillLoader(settings.skills_dir, installed=InstalledSkills(settings), runs_code=False)
     loader.refresh()
     return loader
 
@@ -82,7 +82,7 @@ def skills_check(
     if path is not None:
         with _on_disk():
             folders = _skill_folders(_folder_meant(path))
-        skills = [load_skill(folder) for folder in folders]
+        skills = [load_skill(folder, runs_code=False) for folder in folders]
         own = tuple(start for skill in skills for start in (f"{skill.name}: ", f"{skill.folder} "))
         clashes = [clash for clash in loader.clashes if clash.startswith(own)]
     faulty = [skill for skill in skills if skill.faults]
@@ -132,7 +132,7 @@ def skills_add(
     meant = _folder_meant(Path(source))
     lines: list[str] = []
     if meant.absolute().parent == settings.skills_dir.absolute():
-        skill = load_skill(meant)
+        skill = load_skill(meant, runs_code=False)
     else:
         with _on_disk():
             skill = _own(settings).add(meant)

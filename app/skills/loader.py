@@ -42,7 +42,8 @@ class SkillLoader:
     """Loads the skills of `skills_dir`, the bundled ones of the release, and the `installed` ones.
 
     `refresh` is called before each turn; the other methods answer from what it found. Without `workers` each
-    call of a tool of a folder that is not bundled has a worker of its own.
+    call of a tool of a folder that is not bundled has a worker of its own; without `runs_code` all are read
+    as texts, and no tool's code runs.
     """
 
     def __init__(
@@ -51,10 +52,13 @@ class SkillLoader:
         bundled: Path = RELEASE_SKILLS,
         workers: Workers | None = None,
         installed: "InstalledSkills | None" = None,
+        *,
+        runs_code: bool = True,
     ) -> None:
         self._skills_dir = skills_dir
         self._release = bundled
         self._workers = workers
+        self._runs_code = runs_code
         self._store = installed
         self._records: Mapping[str, Installed] = {}
         self._loaded: dict[str, Skill] = {}
@@ -110,7 +114,13 @@ class SkillLoader:
         try:
             if self._store is not None and installed is not None:
                 return self._store.load(installed, release=self._release, workers=self._workers)
-            return load_skill(folder, release=self._release, workers=self._workers, version=version)
+            return load_skill(
+                folder,
+                release=self._release,
+                workers=self._workers,
+                version=version,
+                runs_code=self._runs_code,
+            )
         except Exception as error:  # one folder never stops the others
             log.exception("skill folder %s could not be loaded", folder)
             fault = f"it could not be loaded: {type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ import yaml
 
 from app.errors import RecadoError
 from app.i18n import lazy
-from app.messages import JSON
+from app.messages import JSON, mapping
 from app.people import Audience
 
 MAX_NAME = 64
@@ -20,6 +20,8 @@ MAX_ALIASES = 16
 MAX_NESTING = 100
 SAFE_MARKS = 1000
 
+# The lists of tools that are asked about more often: "*" means all, and a misplaced one counts too.
+ASK_FOR_CARE = ("sensitive-tools", "destructive-tools")
 GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 
 _FENCE = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -36,8 +38,7 @@ class ManifestError(RecadoError):
 class Manifest:
     """One SKILL.md. `fields` is the whole frontmatter as YAML gave it, unknown keys included.
 
-    `metadata` has what stands under that key, and what was written beside it; its keys are in small letters,
-    with `-` for `_`.
+    `metadata` has what stands under that key, and of what was written beside it only what asks for care.
     """
 
     name: str
@@ -107,11 +108,15 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
             f"the name {name!r} should be lowercase letters, digits and single hyphens, {MAX_NAME} at most"
         )
     metadata = fields.get("metadata")
-    given = {**fields, **(metadata if isinstance(metadata, dict) else {})}
+    given = {str(key): value for key, value in mapping(metadata).items()}
+    meant = ((key.lower().replace("_", "-"), value) for key, value in [*fields.items(), *given.items()])
+    careful = {
+        key: value for key, value in meant if key in ASK_FOR_CARE
+    }  # wherever and however it is written
     return Manifest(
         name=name,
         description=description,
-        metadata={str(key).lower().replace("_", "-"): value for key, value in given.items()},
+        metadata={**careful, **given},
         body=body.strip(),
         warnings=tuple(warnings),
         fields=fields,

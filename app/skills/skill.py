@@ -129,12 +129,13 @@ def load_skill(
     workers: Workers | None = None,
     version: Signature | None = None,
     is_installed: bool = False,
+    runs_code: bool = True,
 ) -> Skill:
     """Read one skill folder. Only a skill named in `release`/bundled.txt has its code imported here.
 
     The tools of the others run in `workers`; without them each call has a worker of its own, but an installed
-    skill does not run. `version` is the folder's signature, where it is known. Not all that an installed
-    skill says of itself is believed.
+    skill does not run. Without `runs_code` all tools have their schemas only. `version` is the folder's
+    signature, where it is known. Not all that an installed skill says of itself is believed.
     """
     folder = Path(os.path.abspath(folder))
     version = signature(folder) if version is None else version
@@ -150,7 +151,8 @@ def load_skill(
     if not os.path.exists(f"{folder}/scripts/tools.py"):
         found = SkillTools()
     else:
-        found = read_tools(folder, manifest, workers, version, bundled=bundled, is_installed=is_installed)
+        own = {"bundled": bundled, "is_installed": is_installed, "runs_code": runs_code}
+        found = read_tools(folder, manifest, workers, version, **own)
     wanted = (lazy("it needs the package {name}, which is not installed", name=one) for one in found.packages)
     # what the code has for itself is for the model only where the body names it
     code = ("scripts/", "assets/", "tests/") if "scripts/tools.py" in files else ()

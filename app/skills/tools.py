@@ -16,7 +16,7 @@ from app.errors import RecadoError
 from app.i18n import lazy, program
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
-from app.skills.manifest import Manifest, ManifestError, audience_of
+from app.skills.manifest import ASK_FOR_CARE, Manifest, ManifestError, audience_of
 from app.skills.workers import WorkerFault, Workers
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.source import find_tools
@@ -48,6 +48,7 @@ def read_tools(
     *,
     bundled: bool,
     is_installed: bool,
+    runs_code: bool,
 ) -> SkillTools:
     """Return the tools of a folder as its text describes them, with calls to `workers`.
 
@@ -58,7 +59,7 @@ def read_tools(
     try:
         source = read_file(folder, "scripts/tools.py")
         found, left_out = find_tools(source)
-        module = run_module(folder / "scripts/tools.py", manifest.name) if bundled else None
+        module = run_module(folder / "scripts/tools.py", manifest.name) if bundled and runs_code else None
     except (ToolsModuleError, ManifestError) as error:
         return SkillTools(faults=(error.told,), broken=True)
     except SyntaxError as error:
@@ -78,8 +79,8 @@ def read_tools(
                 told = {"name": one.name, "error": str(error)}
                 faults.append(lazy("the function {name} cannot become a tool: {error}", **told))
     else:
-        code = code_hash(folder)
-        can_run = workers is not None or not is_installed
+        code = "" if bundled else code_hash(folder)
+        can_run = workers is not None or (runs_code and not is_installed)
         for one in found:
             own = {"code": code, "examples": one.examples, "warnings": one.warnings, **traits[one.name]}
             idempotent: bool = own["idempotent"]
@@ -137,9 +138,9 @@ def _traits(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the traits of each tool by its name, and warnings of metadata that is wrong or not believed."""
     lists = {key: set(manifest.words(key)) for key in _TOOL_LISTS}
-    for key, names in lists.items():
-        if "*" in names:
-            lists[key] = (names - {"*"}).union(tools)
+    for key in ASK_FOR_CARE:
+        if "*" in lists[key]:
+            lists[key] = (lists[key] - {"*"}).union(tools)
     warnings = [
         f"metadata names the tool {name!r}, which scripts/tools.py does not have"
         for name in sorted(set[str]().union(*lists.values()).difference(tools))

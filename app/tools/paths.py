@@ -152,16 +152,23 @@ def keep_beside(name: str, parent: int) -> bool:
 def entries(
     folder: Path, recursive: bool, is_closed: Callable[[Path], bool] = lambda path: False
 ) -> Iterator[os.DirEntry[str]]:
-    """Yield entries by name, one folder's after another's; links are not followed, closed places left out."""
-    waiting: list[str | Path] = [folder]
+    """Yield entries by name, those of a folder right after it; no link is followed, no closed place named.
+
+    Hashes of installed packages stand on this order.
+    """
+    waiting = _listed(folder)
     while waiting:
-        with os.scandir(waiting.pop(0)) as found:
-            listed = sorted(found, key=lambda entry: entry.name)
-        for entry in listed:
-            if not is_closed(Path(entry.path)):
-                yield entry
-                if recursive and entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+        entry = waiting.pop()
+        if not is_closed(Path(entry.path)):
+            yield entry
+            if recursive and entry.is_dir(follow_symlinks=False):
+                waiting += _listed(entry.path)
+
+
+def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder, the first by name at the end."""
+    with os.scandir(folder) as found:
+        return sorted(found, key=lambda entry: entry.name, reverse=True)
 
 
 def shown(path: str) -> str:

@@ -60,6 +60,15 @@ def test_a_bundled_skill_says_each_sentence_in_each_language() -> None:
             assert {frozenset(sentences) for sentences in said.values()} == {frozenset(said["en"])}
 
 
+def test_what_is_read_of_the_release_is_what_runs() -> None:
+    """The shell shows the bundled skills from their texts, the server from their code."""
+    live, read = SkillLoader(RELEASE_SKILLS), SkillLoader(RELEASE_SKILLS, runs_code=False)
+    for loader in (live, read):
+        loader.refresh()
+    assert [tool.definition_hash for tool in live.tools] == [tool.definition_hash for tool in read.tools]
+    assert [skill.faults for skill in read.skills] == [()] * len(live.skills)
+
+
 def _slots(text: str) -> list[str]:
     return [part.split("}")[0].split("=")[0] for part in text.split("{")[1:]]
 
@@ -312,11 +321,12 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
     assert "words" not in sys.modules
 
 
-def test_what_is_meant_for_us_is_read_also_beside_metadata_and_with_underscores(tmp_path: Path) -> None:
-    for front in ("metadata: {sensitive_tools: hello}", "sensitive-tools: hello", "Sensitive_Tools: [hello]"):
-        skill = load_skill(write(tmp_path / "first", HELLO, front=f"{front}\n"))
+def test_beside_metadata_only_what_asks_for_care_counts(tmp_path: Path) -> None:
+    for front in ("metadata: {sensitive_tools: hello}", "sensitive-tools: hello", "Sensitive_Tools: ['*']"):
+        folder = write(tmp_path / "first", HELLO, front=f"{front}\nidempotent-tools: hello\naudience: everyone\n")
+        skill = load_skill(folder)
         assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (True, False)
-        assert skill.warnings == ()
+        assert (skill.audience, skill.warnings) == ("members", ())
 
 
 def test_phrases_that_do_not_fit_are_left_out_with_a_warning(release: Path) -> None:
