@@ -272,6 +272,16 @@ def test_a_server_is_removed_with_all_that_is_its_own_and_deeper_than_any_path(
     assert list((place.data / "mcp").iterdir()) == []
 
 
+def test_the_hash_of_a_package_stays_the_same_in_the_next_version(tmp_path: Path) -> None:
+    """Else no server that an owner approved would start after an update."""
+    for place in ("a/one.txt", "a/deep/two.txt", "b/three.txt", "c.txt"):
+        path = tmp_path / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(place)
+        path.chmod(0o644)
+    assert digest(tmp_path) == "c63d7c4f7464f111f6bd44b3eed77b888c40eaa9f09ebc93c82c033dc8952f1b"
+
+
 def test_a_name_that_is_taken_or_none_is_refused_also_where_only_its_secrets_are_left(place: Place) -> None:
     place.config.write_text('{"mcpServers": {"x": {"command": "true"}}}')
     assert place.plan(place.entry("npm", "x-mcp")).name == "x-2"
