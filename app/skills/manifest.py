@@ -20,7 +20,7 @@ MAX_ALIASES = 16
 MAX_NESTING = 100
 SAFE_MARKS = 1000
 
-# The lists of tools that are asked about more often: "*" means all, and a misplaced one counts too.
+# The lists of tools that are asked about more often; a misplaced one counts too.
 ASK_FOR_CARE = ("sensitive-tools", "destructive-tools")
 GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 

@@ -16,7 +16,7 @@ from app.errors import RecadoError
 from app.i18n import lazy, program
 from app.messages import JSON
 from app.skills.folder import Signature, code_hash, read_file
-from app.skills.manifest import ASK_FOR_CARE, Manifest, ManifestError, audience_of
+from app.skills.manifest import Manifest, ManifestError, audience_of
 from app.skills.workers import WorkerFault, Workers
 from app.tools import Tool, ToolContext, ToolResult
 from app.tools.source import find_tools
@@ -138,9 +138,9 @@ def _traits(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the traits of each tool by its name, and warnings of metadata that is wrong or not believed."""
     lists = {key: set(manifest.words(key)) for key in _TOOL_LISTS}
-    for key in ASK_FOR_CARE:
-        if "*" in lists[key]:
-            lists[key] = (lists[key] - {"*"}).union(tools)
+    for key, names in lists.items():
+        if "*" in names and key != "idempotent-tools":  # to run again takes a word on each tool
+            lists[key] = (names - {"*"}).union(tools)
     warnings = [
         f"metadata names the tool {name!r}, which scripts/tools.py does not have"
         for name in sorted(set[str]().union(*lists.values()).difference(tools))

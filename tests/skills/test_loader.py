@@ -323,7 +323,9 @@ def test_modules_beside_bundled_tools_are_imported_apart_and_are_no_tools(tmp_pa
 
 def test_beside_metadata_only_what_asks_for_care_counts(tmp_path: Path) -> None:
     for front in ("metadata: {sensitive_tools: hello}", "sensitive-tools: hello", "Sensitive_Tools: ['*']"):
-        folder = write(tmp_path / "first", HELLO, front=f"{front}\nidempotent-tools: hello\naudience: everyone\n")
+        folder = write(
+            tmp_path / "first", HELLO, front=f"{front}\nidempotent-tools: hello\naudience: everyone\n"
+        )
         skill = load_skill(folder)
         assert (skill.tools[0].sensitive, skill.tools[0].idempotent) == (True, False)
         assert (skill.audience, skill.warnings) == ("members", ())
