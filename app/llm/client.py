@@ -61,7 +61,8 @@ class ChatModel:
         # whose models refuse the older name
         is_openai = any(host in self._url for host in ("api.openai.com", "openai.azure.com"))
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
-        self._takes_tools = not settings.models or settings.models[0].tools
+        # then tools are written into the prompt
+        self.tools_refused = bool(settings.models) and not settings.models[0].tools
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -88,7 +89,7 @@ class ChatModel:
             return answer
 
     async def _with_tools_or_text(self, request: ModelRequest) -> ModelAnswer:
-        if not self._takes_tools:
+        if self.tools_refused:
             return await self._ask(request, tools_as_text(request), [])
         try:
             return await self._ask(request, request.messages, request.tools)
@@ -96,7 +97,9 @@ class ChatModel:
             has_tools = request.tools or any(message.get("tool_calls") for message in request.messages)
             if not has_tools or not error.refuses_tools:
                 raise
-            return await self._ask(request, tools_as_text(request), [])
+            answer = await self._ask(request, tools_as_text(request), [])
+            self.tools_refused = bool(request.tools) and error.refuses_all_tools
+            return answer
 
     async def _ask(
         self, request: ModelRequest, messages: Sequence[JSON], tools: Sequence[JSON]

@@ -135,9 +135,15 @@ class ModelError(RecadoError):
     @property
     def refuses_tools(self) -> bool:
         """Tell whether the same call may pass with its tools and calls written as text."""
+        names_tools = self.status in _REFUSALS and self._says("on_tools")
+        return (names_tools or self.refuses_all_tools) and not self.is_too_long
+
+    @property
+    def refuses_all_tools(self) -> bool:
+        """Tell whether no call with tools will ever pass. llama.cpp says that with 500."""
         if self.status == 500:
             return self._says("no_tools_of_llama_cpp")
-        return self.status in _REFUSALS and self._says("on_tools") and not self.is_too_long
+        return self.status in _REFUSALS and self._says("no_tools") and not self._says("on_one_part")
 
     @property
     def may_refuse_pictures(self) -> bool:

@@ -173,19 +173,20 @@ OPENAI_LONG = (
 )
 
 
-def test_a_refusal_of_tools_is_told_from_others() -> None:
-    for status, reason, speaks in [
-        (400, "registry.ollama.ai/library/llama2:latest does not support tools", True),
-        (400, VLLM_TOOLS, True),
-        (404, "No endpoints found that support tool use.", True),
-        (400, "Unrecognized request argument supplied: tools", True),
-        (500, "tools param requires --jinja flag", True),
-        *((400, one, True) for one in (LITELLM, BEDROCK, GEMINI_SCHEMA, OPENAI_SCHEMA, KIMI)),
-        (500, "the tool parser does not support this", False),
-        (401, "tools are not allowed for this key", False),
-        (400, "Invalid value for temperature", False),
+def test_a_refusal_of_tools_is_for_good_or_for_this_call() -> None:
+    for status, reason, speaks, for_good in [
+        (400, "registry.ollama.ai/library/llama2:latest does not support tools", True, True),
+        (400, VLLM_TOOLS, True, True),
+        (404, "No endpoints found that support tool use.", True, True),
+        (400, "Unrecognized request argument supplied: tools", True, True),
+        (500, "tools param requires --jinja flag", True, True),
+        *((400, one, True, False) for one in (LITELLM, BEDROCK, GEMINI_SCHEMA, OPENAI_SCHEMA, KIMI)),
+        (500, "the tool parser does not support this", False, False),
+        (401, "tools are not allowed for this key", False, False),
+        (400, "Invalid value for temperature", False, False),
     ]:
-        assert ModelError("m", "status", status=status, reason=reason).refuses_tools == speaks, reason
+        error = ModelError("m", "status", status=status, reason=reason)
+        assert (error.refuses_tools, error.refuses_all_tools) == (speaks, for_good), reason
 
 
 def test_a_prompt_that_is_too_long_is_told_from_other_refusals() -> None:
@@ -215,14 +216,17 @@ async def asked(server: ModelServer, *requests: ModelRequest) -> list[str]:
         await client.close()
 
 
-async def test_tools_come_as_text_after_a_refusal(model: Callable[[Play], ModelServer]) -> None:
+@pytest.mark.parametrize(("reason", "later"), [(VLLM_TOOLS, False), (GEMINI_SCHEMA, True)])
+async def test_tools_come_as_text_after_a_refusal_and_again_as_tools_where_one_of_them_was_meant(
+    model: Callable[[Play], ModelServer], reason: str, later: bool
+) -> None:
     def play(body: dict[str, Any]) -> Any:
-        return refuse(VLLM_TOOLS) if "tools" in body else "here"
+        return refuse(reason) if "tools" in body and len(server.requests) == 1 else "here"
 
     server = model(play)
     request = ModelRequest("answer", TALK[:2], TOOLS)
-    assert await asked(server, request) == ["here"]
-    assert ["tools" in body for body in server.requests] == [True, False]
+    assert await asked(server, request, request) == ["here", "here"]
+    assert ["tools" in body for body in server.requests] == [True, False, later]
     assert "- f: Does f." in server.requests[1]["messages"][0]["content"]
 
 
