@@ -289,8 +289,11 @@ class _Supervisor:
         """Approve those of the definitions held back that have these sha256, by tool."""
         held_back = [one.after for one in self.state.held_back]
         await asyncio.to_thread(self._pins.approve, held_back, shown)
-        if self._connection is not None:
-            await self._list(self._connection)
+        if (connection := self._connection) is not None:
+            try:
+                await self._list(connection)
+            except (TimeoutError, ConnectionLost, Refused, Unreachable):
+                connection.changed.set()  # it is approved: its watch lists again
             self._tell()
 
     async def settled(self, seconds: float) -> None:
