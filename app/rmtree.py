@@ -17,11 +17,12 @@ def remove(folder: str) -> None:
         _run("rm", "-rf", "--", folder)
         if not os.path.lexists(folder):
             return
-        _run("chmod", "-R", "u+rwx", "--", folder)
+        if not os.path.islink(folder):  # whose target is not ours
+            _run("chmod", "-R", "u+rwx", "--", folder)
 
 
 def _run(*command: str) -> None:
-    path = {"PATH": os.defpath}  # ours may lead to no program of the system
+    path = {"PATH": f"{os.defpath}:{os.environ.get('PATH', '')}"}  # ours may lead to no program of the system
     subprocess.run(command, env=path, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
 
 

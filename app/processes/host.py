@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -17,7 +18,7 @@ from app.i18n import lazy
 from app.processes.reaper import kill_below, threads_below
 
 # Stands in `args` for the number of the socket to the server, which is closed for a program without it.
-CONNECTION = "{connection}"
+CONNECTION = secrets.token_hex(16)  # which no argument of somebody else's can name
 APP_ROOT = Path(__file__).resolve().parents[2]
 PIECE_BYTES = 256 * 1024
 PRINTED_BYTES = 8 * 1024
