@@ -151,11 +151,11 @@ def count_queued(conn: Connection) -> int:
 def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int]:
     """Return the tokens that a guest's next turn needs, and those that the open turns do.
 
-    Each is thought to cost as much as the costliest of the last turns, and what was written for it.
+    A turn alone is thought to cost as much as the last turns on average, beside others as much as the
+    costliest of them; both times with what was written for it.
     """
     ended = "FROM turns WHERE traced = 1 AND done_at IS NOT NULL ORDER BY done_at DESC LIMIT ?"
     last = f"SELECT prompt_tokens + completion_tokens AS tokens {ended}"
-    each = int(scalar(conn, f"SELECT max(tokens) FROM ({last}) AS last", LAST_TURNS) or TOKENS_OF_A_TURN)
     size = "SELECT sum(length(m.text) + length(m.payload)) AS characters FROM"
     waiting = (
         f"inbox JOIN messages m ON m.id = inbox.message_id WHERE inbox.conversation_id = ? AND {UNCLAIMED}"
@@ -163,7 +163,9 @@ def tokens_needed(conn: Connection, conversation: str) -> tuple[int, int]:
     open_turns = conn.execute(
         f"{size} turns LEFT JOIN messages m ON m.turn_id = turns.id AND m.direction = 'in'"
         f" WHERE {RUNNABLE} GROUP BY turns.id"
-    )
+    ).fetchall()
+    cost = f"SELECT {'max' if open_turns else 'avg'}(tokens) FROM ({last}) AS last"
+    each = int(scalar(conn, cost, LAST_TURNS) or TOKENS_OF_A_TURN)
     promised = sum(each + _tokens_of(row["characters"]) for row in open_turns)
     return each + _tokens_of(scalar(conn, f"{size} {waiting}", conversation)), promised
 
