@@ -89,8 +89,8 @@ def thread(conn: Connection, conversation: str) -> list[Row]:
     """Return the newest messages of a conversation, the oldest first.
 
     `by`: person, assistant, business or schedule (a task or a watch began a turn). `state` and `error` are of
-    our own; `late`: the person had not written for 24 hours; `ticks`: 1 for arrived, 2 for read. `media` is
-    the path of a file that is kept, `question` the state of what the message asks.
+    ours, "" for theirs; `late`: the person had not written for 24 hours; `ticks`: 1 for arrived, 2 for read.
+    `media` is the path of a file that is kept, `question` the state of what the message asks.
     """
     rows = conn.execute(
         "SELECT m.id, m.turn_id, m.kind, m.text, m.at, coalesce(o.state, '') AS state,"

@@ -56,7 +56,7 @@ def named_card(language: str, tool: str, arguments: Mapping[str, JSON], descript
 
 
 def with_sources(language: str, text: str, sources: Sequence[str], tools: ToolCatalog) -> str:
-    """Append to a card whose words came before the call."""
+    """Return the text of a card with a sentence below it that says whose words came before the call."""
     return "\n\n".join(filter(None, (text, sources_sentence(language, sources, tools))))
 
 
