@@ -110,8 +110,7 @@ def _turn_text(settings: Settings, turn: str) -> str:
     if not found.journal and not found.calls:
         raise RecadoError(f"there is no turn {turn!r}; {program()} trace lists the last ones")
     lines = [f"Journal of {turn}"]
-    for row in found.journal:
-        lines.append(f"  {moment(row['at'])}  {row['key']}  {_compact(row['payload'])}")
+    lines += [f"  {moment(row['at'])}  {row['key']}  {_compact(row['payload'])}" for row in found.journal]
     for call in found.calls:
         lines += ["", _call_line(call, settings), *map(_part, call.prompt)]
     return "\n".join(lines)

@@ -199,9 +199,8 @@ def _allowed(lines: Sequence[PersonLine], settings: Settings) -> Finding:
         )
         return warn("people", fact, cure)
     cure = lazy("let others in with ALLOWED_PHONE_NUMBERS or: {recado} people allow PHONE")
-    return ok(
-        "people", lazy("{owners} owners and {others} others may talk", owners=owners, others=others), cure
-    )
+    fact = lazy("{owners} owners and {others} others may talk", owners=owners, others=others)
+    return ok("people", fact, cure)
 
 
 def _turned_away(lines: Sequence[PersonLine], settings: Settings) -> Iterator[Finding]:

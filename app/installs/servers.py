@@ -230,9 +230,8 @@ class ServerInstaller(InstallPipeline[InstalledServer, InstalledServer]):
     def installed(self, name: str) -> InstalledServer:
         record = approved.read_record(self.data_dir, name)
         if record is None:
-            raise InstallError(
-                "UNKNOWN", lazy("no server named {name} was installed from the registry", name=name)
-            )
+            why = lazy("no server named {name} was installed from the registry", name=name)
+            raise InstallError("UNKNOWN", why)
         return record
 
     def removal_subject(self, record: InstalledServer) -> str:

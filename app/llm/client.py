@@ -62,7 +62,7 @@ class ChatModel:
         is_openai = any(host in self._url for host in ("api.openai.com", "openai.azure.com"))
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
         # then tools are written into the prompt
-        self.tools_refused = bool(settings.models) and not settings.models[0].tools
+        self._tools_refused = bool(settings.models) and not settings.models[0].tools
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -89,7 +89,7 @@ class ChatModel:
             return answer
 
     async def _with_tools_or_text(self, request: ModelRequest) -> ModelAnswer:
-        if self.tools_refused:
+        if self._tools_refused:
             return await self._ask(request, tools_as_text(request), [])
         try:
             return await self._ask(request, request.messages, request.tools)
@@ -98,7 +98,7 @@ class ChatModel:
             if not has_tools or not error.refuses_tools:
                 raise
             answer = await self._ask(request, tools_as_text(request), [])
-            self.tools_refused = bool(request.tools) and error.refuses_all_tools
+            self._tools_refused = bool(request.tools) and error.refuses_all_tools
             return answer
 
     async def _ask(

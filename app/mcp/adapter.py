@@ -169,9 +169,8 @@ def error_result(code: int, message: str) -> ToolResult:
     if code == _INVALID_PARAMS:
         hint = "mend the arguments and call it again"
         return ToolResult.failure("BAD_REQUEST", said, hint, invalid_arguments=True)
-    return ToolResult.failure(
-        "UPSTREAM_ERROR", said, "the fault is the server's, or it cannot do this; say so"
-    )
+    hint = "the fault is the server's, or it cannot do this; say so"
+    return ToolResult.failure("UPSTREAM_ERROR", said, hint)
 
 
 @dataclass

@@ -126,9 +126,8 @@ class Connection:
                 if name in usable and name not in tools:
                     tools[name] = raw
                 else:
-                    dropped.append(
-                        (name, "another tool has its name, or it asks for headers that cannot be sent")
-                    )
+                    why = "another tool has its name, or it asks for headers that cannot be sent"
+                    dropped.append((name, why))
             dropped += unusable
             cursor = page.next_cursor
             if cursor is None or cursor in seen or len(tools) >= MAX_TOOLS:

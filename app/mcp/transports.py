@@ -299,9 +299,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             return self._not_sent(lazy("nobody takes a connection at its address"))
         except httpx2.TransportError as error:
-            return self._error(
-                lazy("the connection broke: {error}", error=str(error) or type(error).__name__)
-            )
+            why = str(error) or type(error).__name__
+            return self._error(lazy("the connection broke: {error}", error=why))
 
     async def aclose(self) -> None:
         await self._inner.aclose()

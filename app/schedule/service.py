@@ -120,9 +120,8 @@ class ScheduleService:
         changed = await self._on_one(reminder, context, change)
         if paused:
             quoted = quoted_text(changed, person.language)
-            return _success(
-                changed, say(person.language, "✓ Paused, until you want it again: {text}", text=quoted)
-            )
+            told = say(person.language, "✓ Paused, until you want it again: {text}", text=quoted)
+            return _success(changed, told)
         shown, notes = await self._receipt(changed, person, context, now)
         told = say(person.language, "✓ Reminder now {when}: {text}", **shown) + notes
         return _success(changed, told)
@@ -179,9 +178,8 @@ class ScheduleService:
             return _none(say(person.language, "You have no reminders."))
         self._reminders.look()
         lines = _texts(ended, person.language)
-        said = say(
-            person.language, "✓ Reminders cancelled ({count}):\n{lines}", count=len(ended), lines=lines
-        )
+        shown = {"count": len(ended), "lines": lines}
+        said = say(person.language, "✓ Reminders cancelled ({count}):\n{lines}", **shown)
         undo, told = _undo(person.language)
         data = {"count": len(ended), "summary": f"{said}\n{told}"}
         return ToolResult.success(data, undo=undo, **_outside(ended))

@@ -21,7 +21,7 @@ MAX_NESTING = 100
 SAFE_MARKS = 1000
 
 # The lists of tools that are asked about more often; a misplaced one counts too.
-ASK_FOR_CARE = ("sensitive-tools", "destructive-tools")
+_ASK_FOR_CARE = ("sensitive-tools", "destructive-tools")
 GATING_NAMESPACES = ("openclaw", "clawdbot", "nanobot", "hermes")
 
 _FENCE = re.compile(r"\A\s*---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -110,9 +110,8 @@ def read_manifest(content: bytes, folder: str) -> Manifest:
     metadata = fields.get("metadata")
     given = {str(key): value for key, value in mapping(metadata).items()}
     meant = ((key.lower().replace("_", "-"), value) for key, value in [*fields.items(), *given.items()])
-    careful = {
-        key: value for key, value in meant if key in ASK_FOR_CARE
-    }  # wherever and however it is written
+    # wherever and however it is written
+    careful = {key: value for key, value in meant if key in _ASK_FOR_CARE}
     return Manifest(
         name=name,
         description=description,

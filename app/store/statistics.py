@@ -35,7 +35,6 @@ class ToolFigures:
 
     tool: str
     calls: int
-    succeeded: int
     success_rate: float  # 0 to 1
     half: float | None
     errors: dict[str, int]  # failed calls by code, the most frequent first
@@ -116,7 +115,7 @@ def _figures(tool: str, rows: Sequence[Row]) -> ToolFigures:
     total, succeeded = codes.total(), codes.pop(OK, 0)
     del steps[_NEVER_RAN]
     errors = dict(sorted(codes.items(), key=lambda entry: (-entry[1], entry[0])))
-    return ToolFigures(tool, total, succeeded, succeeded / total, _half(steps), errors)
+    return ToolFigures(tool, total, succeeded / total, _half(steps), errors)
 
 
 def _half(steps: Counter[int]) -> float | None:

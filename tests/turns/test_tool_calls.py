@@ -122,17 +122,17 @@ async def test_what_came_out_beside_it_does_not_settle_the_same_call(store: Data
 
 
 @pytest.mark.parametrize(
-    ("idempotent", "succeeded", "errors"), [(True, 1, {}), (False, 0, {"OUTCOME_UNKNOWN": 1})]
+    ("idempotent", "success_rate", "errors"), [(True, 1, {}), (False, 0, {"OUTCOME_UNKNOWN": 1})]
 )
 async def test_a_call_that_a_crash_cut_off_is_counted_once(
-    store: Database, idempotent: bool, succeeded: int, errors: dict[str, int]
+    store: Database, idempotent: bool, success_rate: int, errors: dict[str, int]
 ) -> None:
     hall = Hall(store, await begin(store), idempotent=idempotent)
     await hall.call(BOOK, begun=True)
     with pytest.raises(journal.TurnGone):
         await hall.call(BOOK, begun=True)
     (book,) = await hall.figures()
-    assert (book.calls, book.succeeded, book.errors) == (1, succeeded, errors)
+    assert (book.calls, book.success_rate, book.errors) == (1, success_rate, errors)
 
 
 async def test_what_goes_wrong_with_one_call_waits_for_the_results_of_the_others(store: Database) -> None:
