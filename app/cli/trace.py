@@ -108,7 +108,9 @@ def trace(turn: Annotated[str, typer.Argument(metavar="[TURN]", help="A turn's i
 def _turn_text(settings: Settings, turn: str) -> str:
     found = read_records(settings.database, lambda conn: journal.turn_trace(conn, turn))
     if not found.journal and not found.calls:
-        raise RecadoError(f"there is no turn {turn!r}; {program()} trace lists the last ones")
+        raise RecadoError(
+            f"there is no turn {turn!r}, or it was a command; {program()} trace lists the last ones"
+        )
     lines = [f"Journal of {turn}"]
     lines += [f"  {moment(row['at'])}  {row['key']}  {_compact(row['payload'])}" for row in found.journal]
     for call in found.calls:

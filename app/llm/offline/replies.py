@@ -37,7 +37,8 @@ def question(parameter: Parameter, language: str) -> str:
 
 def talk_text(talk: Talk | None, name: str, abilities: Sequence[str], language: str) -> str:
     """Return a short answer to small talk, or to what was not understood, with examples of `abilities`."""
-    whole = [one for line in abilities for one in line.split(" · ") if one[:1] == "“" and "…" not in one]
+    examples = [one for line in abilities for one in line.split(" · ") if one[:1] == "“" and " " in one]
+    whole = [one for one in examples if "…" not in one]
     quoted = " · ".join(whole[-_MAX_EXAMPLES:])
     shown = say(language, "You can write, for example: {examples}", examples=quoted) if quoted else ""
     if talk is Talk.GREETING:
