@@ -325,7 +325,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("Content-Encoding", "identity") != "identity":
             await response.aclose()
             return self._error(lazy("it compresses its answers although nobody asked for it"))
-        is_endless = response.headers.get("Content-Type", "").startswith("text/event-stream")
+        is_endless = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
         body = cast("httpx2.AsyncByteStream", response.stream)
         response.stream = _LimitedBody(body, self._rate, None if is_endless else MESSAGE_BYTES)
         return response

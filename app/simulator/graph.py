@@ -77,6 +77,8 @@ class StandInGraph:
     async def start(self) -> None:
         """Load the history and begin to post."""
         self.history.load()
+        for stranger in self.history.chats.keys() - self.people.keys():
+            self.history.forget(stranger)
         for message in self.history.messages():
             self._announce(self.people[message["person"]], message)
 

@@ -238,7 +238,8 @@ class TurnContext:
             since += [correction_message(self.corrections[number])] if number in self.corrections else []
         skills = self.tools.instructions(routed.shown)
         tools = self.tools.offer(self.offered, self.person, routed.skills, routed.shown)
-        self.prompt = build_prompt(self.state, self.person, skills, self.facts, tools, since)
+        prompt = build_prompt(self.state, self.person, skills, self.facts, tools, since)
+        self.prompt = replace(prompt, steps=self.prompt.steps)  # a window that was too small stays so
 
     def tokens_left(self, tools: Sequence[JSON] = ()) -> int:
         """Return how many tokens the next answer may have, 0 for no limit.
