@@ -15,7 +15,7 @@ run: $(VENV)/installed
 test test-all test-postgres: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/installed-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal

@@ -343,6 +343,7 @@ def test_a_piped_chat_answers_each_line_in_turn(house: House) -> None:
     assert "no turn" in house.call("trace", "turn_unknown", status=1).stderr
 
 
+@pytest.mark.slow
 def test_a_piped_chat_runs_only_what_needs_no_yes(house: House) -> None:
     for options, expected in ((["--dry-run"], "DRY-RUN"), (["--mode", "confirm-all"], "[y/n/a]")):
         answers = house.run("chat", *options, typed="how much is 17*23?").stdout

@@ -24,6 +24,7 @@ def traced(server) -> int:
     return server.rows("SELECT count(*) AS n FROM model_calls")[0]["n"]
 
 
+@pytest.mark.slow
 def test_on_a_disk_nearly_full_messages_are_answered_without_traces_and_no_note_is_kept(make_world, model):
     server, graph = make_world(model=model(keeper), FREE_SPACE_MB=MORE_THAN_ANY_DISK)
     wait_for(lambda: server.http.get("/health").json()["status"] == "degraded", "the first look at the disk")

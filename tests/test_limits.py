@@ -108,6 +108,7 @@ def test_a_budget_is_never_passed_and_guests_stop_first(business: Any) -> None:
     assert 'recado_month_messages{category="service"}' in metrics
 
 
+@pytest.mark.slow
 def test_what_guests_write_counts_before_the_model_reads_it(business: Any, model: Any) -> None:
     async def slow(body: dict[str, Any]) -> JSONResponse:
         tokens = len(json.dumps(body["messages"])) // 4

@@ -218,6 +218,8 @@ def test_a_task_that_waits_for_a_limit_says_nothing_to_its_person(house: House) 
     assert [text for text in house.graph.texts("p1")[1:] if "as much as I may" in text] == []
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_who_may_not_write_any_more_is_not_written_to(house: House) -> None:
     house.person = "p1"
     house.set(kind="task")

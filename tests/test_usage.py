@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.world import Server, wait_for
 
 PEOPLE = [
@@ -22,6 +24,7 @@ def priced(wamid: str, status: str, category: str = "service", kind: str = "regu
     return {"entry": [{"changes": [{"field": "messages", "value": {"statuses": [item]}}]}]}
 
 
+@pytest.mark.slow
 def test_each_message_is_billed_once_however_its_statuses_come(make_world: Any) -> None:
     phones = ",".join(person["phone"] for person in PEOPLE)
     server, graph = make_world(crowd=0, graph={"people": PEOPLE}, ALLOWED_PHONE_NUMBERS=phones)
@@ -51,6 +54,7 @@ def test_each_message_is_billed_once_however_its_statuses_come(make_world: Any) 
     assert "mensagens (" not in graph.ask("bia", "/uso")
 
 
+@pytest.mark.slow
 def test_an_operators_rates_replace_ours(make_world: Any) -> None:
     server, graph = make_world(start=False, crowd=0, graph={"people": PEOPLE[:1]})
     rates = server.folder / "rates.yaml"

@@ -5,6 +5,8 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from tests.console.test_pages import Browser
 from tests.databases import of_sqlite
 from tests.tides import obeys, say
@@ -73,6 +75,8 @@ def test_the_chain_of_the_audit_outlives_a_person(make_world: Any) -> None:
 
 
 @of_sqlite
+@pytest.mark.slow
+@pytest.mark.both
 def test_a_change_of_the_audit_shows(make_world: Any) -> None:
     server, _ = make_world(ACCESS="code", crowd=1)
     browser = Browser(server)

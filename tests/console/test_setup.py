@@ -29,6 +29,8 @@ def again(server: Server, words: str) -> None:
     wait_for(said, words)
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_a_model_and_whatsapp_are_connected_without_a_terminal(tmp_path: Path) -> None:
     server, model = Server(tmp_path), ModelServer(echo)
     graph = Graph(tmp_path, server, people=[], crowd=2)
@@ -135,6 +137,8 @@ def test_the_steps_in_a_terminal_are_said_in_its_language(tmp_path: Path) -> Non
         assert words in said
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_a_model_is_tried_with_a_tool_a_picture_and_a_voice_note_in_the_owners_language(tmp_path):
     def blind(body: dict[str, Any]) -> Any:
         if body.get("tools"):

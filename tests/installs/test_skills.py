@@ -96,6 +96,7 @@ async def test_a_yes_holds_for_the_name_that_was_shown(tmp_path: Path) -> None:
         await approve(installer, shown.subject)
 
 
+@pytest.mark.slow
 async def test_a_yes_to_one_address_or_folder_is_none_to_another(tmp_path: Path) -> None:
     installer = installer_of(tmp_path, {"": zipped({"a/x/SKILL.md": SKILL, "a/y/SKILL.md": SKILL})})
     shown = await installer.propose(f"{ADDRESS}#x")
@@ -123,6 +124,7 @@ async def test_a_yes_to_a_new_skill_replaces_none_that_came_meanwhile(tmp_path: 
     assert installer.installed("demo") == kept
 
 
+@pytest.mark.slow
 async def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(
     installer: SkillInstaller, tmp_path: Path
 ) -> None:

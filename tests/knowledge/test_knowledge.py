@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from app.memory.knowledge import Knowledge
@@ -44,6 +45,7 @@ def test_questions_in_other_words_find_their_passage(tmp_path: Path) -> None:
     assert len(unknown) <= len(UNKNOWN) * 0.15
 
 
+@pytest.mark.slow
 def test_a_customer_is_told_what_stands_in_the_folder_and_what_an_owner_publishes_from_the_chat(
     make_world: Any,
 ) -> None:

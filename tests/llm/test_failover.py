@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from starlette.responses import Response
 
 from tests.standins.model import ModelServer, Play, is_classifier
@@ -22,6 +23,7 @@ def listed(*endpoints: dict[str, Any]) -> str:
     return json.dumps(list(endpoints))
 
 
+@pytest.mark.slow
 def test_a_call_moves_on_once_and_comes_back_when_the_first_answers(
     make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
 ) -> None:
@@ -54,6 +56,7 @@ def test_a_call_moves_on_once_and_comes_back_when_the_first_answers(
     assert "sk-first" not in server.log
 
 
+@pytest.mark.slow
 def test_an_endpoint_whose_limit_or_budget_is_used_up_is_not_asked(
     make_world: Callable[..., Any], model: Callable[[Play], ModelServer]
 ) -> None:

@@ -143,6 +143,7 @@ def messages(samples: Path, name: str) -> list[tuple[str, str]]:
     return [(row["lang"], row["text"]) for row in map(json.loads, lines)]
 
 
+@pytest.mark.slow
 def test_the_first_hour_is_understood(offline_town: Town, samples: Path) -> None:
     said = messages(samples, "first_hour.jsonl")
 
@@ -161,6 +162,7 @@ def test_the_first_hour_is_understood(offline_town: Town, samples: Path) -> None
 
 
 @pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
 async def test_questions_negations_memories_and_wishes_change_nothing(
     abilities: ToolCatalog, samples: Path, each: int
 ) -> None:

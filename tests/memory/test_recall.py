@@ -23,6 +23,8 @@ def _recalled(
     return dict(json.loads(ran.stdout))
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_what_was_planted_in_long_conversations_is_found(tmp_path: Path) -> None:
     talk = talks(3, 200)
     shared = [one for one in talk.questions if one["shares"]]

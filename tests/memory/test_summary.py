@@ -74,6 +74,8 @@ def test_nothing_that_leaves_the_window_is_lost_under_kill_9(make_world: Any, mo
     assert len(facts) == len(set(facts)) < 40
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_a_summary_is_shown_shortened_and_forgotten_and_is_nobody_elses(make_world: Any, model: Any) -> None:
     chatter = Chatter()
     server, graph = make_world(model=model(chatter), SWEEP_SECONDS="0.5")

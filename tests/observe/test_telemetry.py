@@ -30,6 +30,7 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
     server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_turn_is_exported_with_its_model_and_tool_calls(make_world: Any, collector: Any) -> None:
     url, bodies = collector
     told = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "100"}
