@@ -235,6 +235,7 @@ def test_a_place_a_contact_and_forwarded_words_are_still_themselves_in_later_pro
     assert "does not pass on" in last_user_text(town.model.main_calls[-1])
 
 
+@pytest.mark.slow
 def test_who_writes_too_fast_is_told_once_and_every_message_is_answered(make_world, model):
     server, graph = make_world(model=model(echo), RATE_LIMIT_MAX="2", RATE_LIMIT_WINDOW="2")
     for text in ("m1", "m1", "m2", "m3"):  # the same words again

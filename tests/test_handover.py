@@ -159,6 +159,8 @@ def test_another_handler_of_the_number_answers(business: Any) -> None:
     assert graph.reply("beto") == "It is ten."
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_a_customer_asks_for_a_person(make_world: Any) -> None:
     _, graph = make_world(
         crowd=0,

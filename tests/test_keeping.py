@@ -106,6 +106,7 @@ def test_a_whole_list_is_deleted_only_after_a_yes(offline):
     assert ask("my lists") == "Your lists:\n• Shopping: 2 left"
 
 
+@pytest.mark.slow
 def test_a_yes_does_not_count_once_something_was_said_that_may_have_been_a_no(offline):
     ask = offline.one
     ask("recordá que soy vegetariano")

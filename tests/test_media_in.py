@@ -294,6 +294,7 @@ def test_voice_notes_are_transcribed_on_this_machine(make_world, model, tmp_path
     assert played.heard == []
 
 
+@pytest.mark.slow
 def test_a_note_is_fetched_at_the_second_try_and_its_answer_spoken(make_world, model):
     @routed("voice")
     def play(body: dict[str, Any]) -> Any:

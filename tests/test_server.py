@@ -110,6 +110,7 @@ UNSIGNED = (
 )
 
 
+@pytest.mark.slow
 def test_unsigned_bodies_and_idle_connections_do_not_keep_signed_webhooks_out(tmp_path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

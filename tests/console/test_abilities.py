@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+import pytest
+
 from tests.console.test_pages import Browser
 from tests.standins.mcp_server import command, tool
 from tests.test_dropped_skills import LAMPS, drop
@@ -75,6 +77,8 @@ def test_no_name_of_a_tool_or_skill_hides_it_from_the_audit_or_leads_its_switch_
     assert len(server.rows("SELECT 1 FROM audit WHERE action = 'abilities/tools/check'")) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.both
 def test_a_skill_from_an_address_is_installed_with_its_card_and_its_progress(house, web):
     server, _ = house
     browser = Browser(server)

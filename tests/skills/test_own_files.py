@@ -57,6 +57,7 @@ def test_a_file_is_written_after_a_yes_read_again_and_kept_when_it_is_overwritte
     assert file.with_name("compras.txt.bak").read_text() == "leche y pan\nhuevos\n"
 
 
+@pytest.mark.slow
 def test_documents_are_read_and_nobody_reads_those_of_another(offline_town: Town, person: str) -> None:
     server, graph, other = offline_town.server, offline_town.graph, offline_town.newcomer()
     graph.ask(person, "hola")
