@@ -43,6 +43,7 @@ def test_a_new_skill_is_valid_under_the_standard_and_without_a_warning(own: OwnS
         assert all(isinstance(value, str) for value in manifest.fields["metadata"].values())
 
 
+@pytest.mark.slow
 def test_the_tests_of_a_new_skill_run_with_plain_pytest_and_without_recado(own: OwnSkills) -> None:
     folder = own.new("groceries").folder
     sources = [*folder.glob("scripts/*.py"), *folder.glob("tests/*.py")]

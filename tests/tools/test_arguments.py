@@ -130,6 +130,7 @@ HOSTILE_PATTERNS = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_schemas_take_no_time() -> None:
     cases: list[tuple[dict[str, Any], object]] = [
         ({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}, {"x": text})

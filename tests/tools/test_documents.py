@@ -31,6 +31,7 @@ def outcome(path: Path) -> Document | str:
         return error.code
 
 
+@pytest.mark.slow
 def test_the_words_of_a_document(tmp_path: Path) -> None:
     confined = [] if SANDBOX.refusal() else [Documents(SANDBOX)]
     for name, content, text in [
