@@ -11,7 +11,7 @@ from app.store.database import engine_of
 from bench.client import Connection, new_message, phone
 from bench.measure import Plan, Row, interleaved, quantile
 from bench.process import Measured, Release
-from bench.seed import load, seed
+from bench.seed import last_message, load, seed
 
 PEOPLE = 2_000
 EACH = 20
@@ -50,7 +50,7 @@ def _today(database: Path, turns: int) -> str:
     """Write turns of the last day, and return the id of one."""
     engine, now = engine_of(database), time.time()
     with closing(engine.connect()) as connection:
-        number = engine.last_number(connection, "messages", "id")
+        number = last_message(connection)
         parts = []
         for n in range(turns):
             at = now - 80_000 * (turns - n) / turns
@@ -72,7 +72,7 @@ def _today(database: Path, turns: int) -> str:
                     ],
                 }
             )
-        load(engine, connection, parts)
+        load(connection, parts)
     return id
 
 

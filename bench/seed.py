@@ -4,12 +4,15 @@ import time
 from contextlib import closing
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from app.phones import canonical
-from app.store.database import Engine, Location, engine_of
+from app.store.database import Location, engine_of, placeholders, scalar
 from bench.client import SAID, phone
 from bench.standin import DONE
+
+if TYPE_CHECKING:
+    from app.store.postgres import Postgres
 
 DAY = 86_400.0
 BATCH = 10_000
@@ -30,28 +33,34 @@ def seed(database: Location, people: range, exchanges: int) -> None:
         else:
             connection.execute("SET session_replication_role = replica")  # the rows need no checks
             connection.execute("SET synchronous_commit = off")
-        number = engine.last_number(connection, "messages", "id")
+        number = last_message(connection)
         parts = [_person(n) for n in people]
         past = product(range(exchanges), people)  # in the order of time
         while parts:
-            load(engine, connection, parts)
+            load(connection, parts)
             batch = enumerate(islice(past, BATCH))
             parts = [_exchange(number + 2 * at, n, exchange, exchanges) for at, (exchange, n) in batch]
             number += 2 * len(parts)
         if isinstance(database, Path):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
-            engine.set_last_number(connection, "messages", "id", number)
+            cast("Postgres", engine).number_after(connection, "messages", "id")
             connection.execute("VACUUM ANALYZE")
     engine.unlock()
 
 
-def load(engine: Engine, connection: Any, parts: list[Rows]) -> None:
+def last_message(connection: Any) -> int:
+    """The highest number of a message, 0 where there is none."""
+    return int(scalar(connection, "SELECT coalesce(max(id), 0) FROM messages"))
+
+
+def load(connection: Any, parts: list[Rows]) -> None:
     """Writes the rows of all parts in one transaction, the tables in the order of the first."""
     connection.execute("BEGIN")
     for table in dict.fromkeys(table for part in parts for table in part):
         rows = [row for part in parts for row in part.get(table, ())]
-        engine.load(connection, table, list(rows[0]), [tuple(row.values()) for row in rows])
+        row = f"INSERT INTO {table} ({', '.join(rows[0])}) VALUES ({placeholders(rows[0])})"
+        connection.executemany(row, [tuple(row.values()) for row in rows])
     connection.execute("COMMIT")
 
 
