@@ -3,9 +3,11 @@
 import errno
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 PASSES = 5
+PASS_SECONDS = 60.0
 
 
 def remove(folder: str) -> None:
@@ -23,7 +25,8 @@ def remove(folder: str) -> None:
 
 def _run(*command: str) -> None:
     path = {"PATH": f"{os.defpath}:{os.environ.get('PATH', '')}"}  # ours may lead to no program of the system
-    subprocess.run(command, env=path, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
+    with suppress(subprocess.TimeoutExpired):  # of a disk that hangs
+        subprocess.run(command, env=path, stderr=subprocess.DEVNULL, timeout=PASS_SECONDS, check=False)  # noqa: S603
 
 
 def rmtree(folder: Path) -> None:

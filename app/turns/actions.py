@@ -202,7 +202,8 @@ def read_journal(rows: Mapping[str, JSON]) -> Transcript:
     rounds = []
     for number in sorted(int(key.removeprefix("llm:")) for key in rows if key.startswith("llm:")):
         answer = rows[f"llm:{number}"]
-        calls = tuple(ToolCall(**call) for call in answer["calls"])
+        # an earlier version kept calls that repeat another one
+        calls = unique_calls([ToolCall(**call) for call in answer["calls"]], ())
         results = {
             call.id: _RESULT.validate_python({"text": row["result"], **row.get("facts", {})})
             for call in calls

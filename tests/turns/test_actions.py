@@ -120,6 +120,9 @@ def test_a_call_that_repeats_another_one_is_left_out() -> None:
     said = [{"n": 1, "m": 2}, '{"m": 2, "n": 1}', {"n": 1}, "no json", "no json"]
     calls = unique_calls([ToolCall("", "f", one) for one in said], [])
     assert [call.arguments for call in calls] == [said[0], said[2], said[3]]
+    kept = [{"id": str(at), "name": "f", "arguments": one} for at, one in enumerate(said)]
+    (read,) = read_journal({"llm:0": {"text": "", "calls": kept}}).rounds  # of an earlier version
+    assert [call.id for call in read.calls] == ["0", "2", "3"]
 
 
 CHOSEN = ("a", "b", "search_tools")
