@@ -1,6 +1,7 @@
 """Worlds that tests ask for by name."""
 
 import gc
+import logging
 import os
 import subprocess
 import time
@@ -44,6 +45,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_finish() -> None:
     """Keep what was imported and collected out of every later search for garbage: it stays to the end."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def usual_log_level() -> Iterator[None]:
+    """A command that runs in this process sets the level of our log for good."""
+    logger = logging.getLogger("app")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture
